@@ -22,7 +22,7 @@ import numpy as np
 
 import dalembert as da
 import folders  # noqa: F401
-from dalembert.base.tables.tables import parse_angle
+from dalembert.base.tables.units import parse_angle
 from dalembert.compiler.kernel import cache as kept
 from dalembert.errors import DalembertError
 from dalembert.robot.readers.limits_file import with_limits

@@ -187,7 +187,7 @@ def test_meshes_that_enclose_nothing_are_one_sentence(tmp_path):
     for file, message in {
         "noise.stl": "noise.stl: ",
         "none.stl": "none.stl: there is no such file",
-        "body.step": r"'\.step' is not a supported mesh format \(\.stl, .* convert the mesh to \.stl",
+        "body.step": r"'\.step' is not a supported mesh format \(\.stl, .* convert it to \.stl",
         "package://arm/none.stl": "'package://arm/none.stl' was not found",
     }.items():
         with pytest.raises(RobotError, match=message):

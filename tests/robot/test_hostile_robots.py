@@ -18,7 +18,8 @@ import pytest
 
 import dalembert as da
 from dalembert.base.files import file_bounds as bounds
-from dalembert.base.tables.tables import nearest, parse_angle
+from dalembert.base.tables.units import parse_angle
+from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError, RobotError
 from dalembert.robot.readers.limits_file import with_limits
 from dalembert.work.logs.log import read_log
@@ -107,9 +108,9 @@ CASES: list[tuple[str, str, str | None]] = [
     ("attributes.urdf", urdf("<a " + "".join(f'a{k}="" ' for k in range(100_000)) + "/>"), None),
     ("more-attributes.urdf", urdf("<a " + 'a="" ' * 600_000 + "/>"), "it has more than 500000 attributes"),
     ("unlimited.urdf", chain(1, "revolute", '<limit/><dalembert unlimited="foo"/>'), "'unlimited' of <dalembert> is 'foo'"),
-    ("long-number.urdf", chain(1, extra=f'<origin xyz="{"x" * 10**6} 0 0"/>'), "'xyz' of <origin> is 'xxx.*not a number"),
+    ("long-number.urdf", chain(1, extra=f'<origin xyz="{"x" * 10**6} 0 0"/>'), "'xyz' of <origin> is 'xxx.*must be a number"),
     ("digits.urdf", chain(1, extra=f'<origin xyz="{"1" * 10**6} 0 0"/>'), "it must be a finite number"),
-    ("many-numbers.urdf", chain(1, extra=f'<origin xyz="{"1 " * 10**6}"/>'), "it needs 3 numbers, not 1000000"),
+    ("many-numbers.urdf", chain(1, extra=f'<origin xyz="{"1 " * 10**6}"/>'), "it must be 3 numbers, not 1000000"),
     ("long-link.urdf", urdf(f'<link name="{"x" * 10**6}"/>'), "'name' of <link> is 'xxx.*1 to 1000 characters"),
     ("line-break.urdf", urdf('<link name="a&#10;b"/>'), r"has 2 roots \(l0, a\\nb\)"),
     ("cycle.urdf", chain(9_000).replace('<parent link="l0"/>', '<parent link="l9000"/>'), "form a cycle|has .* roots"),
@@ -120,7 +121,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("too-many.sdf", sdf("".join(f'<link name="l{k}"/>' for k in range(10_001)), 0), "it has more than 10000 links"),
     ("frames.sdf", sdf('<link name="l"/>' + "".join(f'<frame name="f{k}" attached_to="f{k + 1}"/>' for k in range(5_000)), 0), "more than 200 frames in one chain"),
     ("nested.sdf", sdf('<model name="m">' * 400 + "</model>" * 400, 0), "models are nested more than 32 deep"),
-    ("long-pose.sdf", sdf(f'<link name="l"><pose>{"1 " * 10**6}</pose></link>', 0), "it needs 6 numbers, not 1000000"),
+    ("long-pose.sdf", sdf(f'<link name="l"><pose>{"1 " * 10**6}</pose></link>', 0), "it must be 6 numbers, not 1000000"),
     ("long-name.sdf", sdf(f'<link name="{"x" * 10**6}"/>', 0), "'name' of <link> is 'xxx.*1 to 1000 characters"),
     # MJCF
     ("replicate.xml", mjcf(f'<replicate count="1000000000">{body()}</replicate>'), "replicate.xml: it has more than 10000 elements"),
@@ -150,7 +151,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("limits-deep-15.toml", "effort = " + "[" * 15 + "]" * 15, r"effort of joint 'joint1': \[\[.* is not a number"),
     ("limits-field.csv", f"joint,effort\njoint1,{'9' * 131_073}", r"line 2: this is not a line of a table \(field larger than"),
     ("limits-zero.csv", "joint,effort\njoint1,\0", r"line 2.*(not a line of a table|'\\x00' is not a number)"),
-    ("limits-wide.csv", "joint" + ",effort" * 100_000, "the column effort appears more than once"),
+    ("limits-wide.csv", "joint" + ",effort" * 100_000, "the columns 'effort' and 'effort' both mean effort"),
     ("wide.csv", "a,alpha,d,theta" + ",z" * 1000 + "\n1,0,0,q\n", "it has more than 1000 columns"),
     ("limits-rows.csv", "joint,effort\n" + "joint1,9\n" * 50_000, None),
     ("limits-names.csv", f"joint,effort\n{'x' * 10_000},9", "has no joint 'xxx.*; its joints are joint1, joint2"),

@@ -186,9 +186,9 @@ def test_root_that_is_the_root_and_no_lock_change_nothing():
             {"lock": {"follow": 0.01, "grip": 0.02}},
             "joint 'follow' the position 0.01, but it follows 'grip', which puts it at 0.02",
         ),
-        (GRIPPER, {"lock": {"grip": "x"}}, "the position 'x'; it must be a finite number"),
-        (GRIPPER, {"lock": {"grip": float("nan")}}, "the position nan; it must be a finite number"),
-        (GRIPPER, {"lock": {"grip": [1, 2]}}, r"the position \[1, 2\]; it needs one number"),
+        (GRIPPER, {"lock": {"grip": "x"}}, "the position 'x'; it needs one finite number"),
+        (GRIPPER, {"lock": {"grip": float("nan")}}, "the position nan; it needs one finite number"),
+        (GRIPPER, {"lock": {"grip": [1, 2]}}, r"the position \[1, 2\]; it needs one finite number"),
         (GRIPPER, {"lock": ["grip"]}, r"lock is \['grip'\]; it must map joints"),
         (
             GRIPPER,

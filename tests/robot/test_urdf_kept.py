@@ -100,7 +100,10 @@ def test_drives_of_no_single_joint_are_noted(text: str, note: str, torques: bool
             urdf(joint='<drake:gear_ratio value="0"/>'),
             "joint 'j': 'value' of <drake:gear_ratio> is '0'; it must be other",
         ),
-        (urdf(drive('<drake:gear_ratio value="x"/>')), "transmission 't': 'value' of <drake:gear_ratio> is 'x', which"),
+        (
+            urdf(drive('<drake:gear_ratio value="x"/>')),
+            "transmission 't': 'value' of <drake:gear_ratio> is 'x'; it must be a number",
+        ),
         (urdf(drive("<drake:gear_ratio>3</drake:gear_ratio>")), "transmission 't': <drake:gear_ratio> has no 'value'"),
         (urdf(drive(reduction("inf"))), "transmission 't': <mechanicalReduction> is 'inf'; it must be a finite"),
     ],

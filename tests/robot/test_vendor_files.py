@@ -99,7 +99,7 @@ def test_a_moving_link_without_mass_beside_others_is_named(
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         da.load(robot(tmp_path, bodies=bodies))
-    expected = [f"the moving link '{named}' has no mass", "--density"] if named else []
+    expected = [f"no mass, although others have one: '{named}'", "--density"] if named else []
     assert [w.category for w in seen] == [ModelWarning] * (named is not None)
     assert all(part in str(seen[0].message) for part in expected)
 

@@ -69,7 +69,7 @@ def test_renamed_package_folders_are_found_and_said(folder: Path) -> None:
             r"arm.urdf.xacro: the xacro argument 'name' has no value; give it as load\(…, arguments=.\"name\"",
         ),
         ("elsewhere", "", r"arm.urdf.xacro: the package of \$\(find elsewhere\) is neither in .*ROS_PACKAGE_PATH"),
-        ("../parts", "", r"\$\(find ../parts\) is not a valid package name"),
+        ("../parts", "", r"\$\(find ../parts\) is not a package name"),
         ("parts", '<limit effort="${nothing}"/>', "xacro cannot expand it: name 'nothing' is not defined"),
         ("parts", "<xacro:nothing/>", "xacro cannot expand it: unknown macro name: xacro:nothing"),
         ("parts", '<xacro:include filename="no.xacro"/>', "there is no file '.*no.xacro'"),

@@ -486,7 +486,7 @@ def test_wrong_loops_are_named():
         ({"link_a": "nothing"}, "is attached to link 'nothing', which does not exist"),
         ({"link_b": "rod1"}, "closes no chain"),
         ({"passive": ("elbow",)}, "'elbow' does not exist"),
-        ({"branch": {"shoulder": 1.0}}, "'shoulder', which does not exist"),
+        ({"branch": {"shoulder": 1.0}}, "'shoulder' does not exist"),
         ({"kind": "prismatic"}, "it must be one of revolute, connect, weld"),
         ({"axis": (0, 0, 0)}, "needs a direction"),
         ({"passive": "elbow1"}, "it must be a list of joints"),

@@ -472,9 +472,9 @@ def test_wrong_limits_get_a_sentence(text: str, sentence: str) -> None:
     [
         ("joint,effort\njoint1,x\n", "line 2, column 'effort': 'x' is not a number"),
         ("joint,effort\njoint3,5\n", "line 2: robot 'planar-2r' has no joint 'joint3'"),
-        ("joint,effort\njoint1\n", "line 2: the row has 1 values, but the header has 2 columns"),
-        ("link,effort\n", "its header has no column 'joint'"),
-        ("joint,effort,effort\n", "line 1: the column effort appears more than once"),
+        ("joint,effort\njoint1\n", "line 2: the row has 1 value, but the header has 2 columns"),
+        ("effort,velocity\n", "its header has no column 'joint'"),
+        ("joint,effort,effort\n", "line 1: the columns 'effort' and 'effort' both mean effort"),
         ("", "the file is empty"),
     ],
 )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.base.tables.declarations import declarations
+from dalembert.base.tables.signal_columns import declarations
 from dalembert.work.trajectory.planning.motion_file import read_motion
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="the page's modules are run in Node")

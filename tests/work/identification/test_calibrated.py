@@ -114,7 +114,7 @@ def test_a_rotor_below_zero_is_said_to_be_none(tmp_path: Path) -> None:
     for suffix in ("toml", "urdf"):
         changed.save(tmp_path / f"a.{suffix}")
         assert [j.rotor for j in da.load(tmp_path / f"a.{suffix}").robot.moving_joints] == [rotor] * 2
-    with pytest.raises(da.DalembertError, match="cannot be negative"):
+    with pytest.raises(da.DalembertError, match="it must be at least 0"):
         da.Rotor(-0.2)
 
 

@@ -75,8 +75,6 @@ def whole_binary_file(
             yield file
             file.close()
             if target.exists():
-                import shutil
-
                 shutil.copymode(target, beside)
             else:
                 beside.chmod(0o666 & ~_umask())  # mkstemp creates private files; this one gets the usual permissions

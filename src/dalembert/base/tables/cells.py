@@ -18,7 +18,7 @@ from dalembert.base.environment.extras import extra
 from dalembert.base.files import open_bounded, read_bounded
 from dalembert.base.files.file_bounds import TABLE_BYTES, TABLE_CELLS, at_most
 from dalembert.base.tables.columns import Cell, Column, Heading, headings
-from dalembert.base.tables.wording import reason
+from dalembert.base.tables.wording import counted, reason
 from dalembert.errors import DalembertError, RobotError
 
 TEXT_TABLES = (".csv", ".tsv")
@@ -74,6 +74,19 @@ class HeadedCells:
     def where(self) -> str:
         """The location of the header."""
         return self.cells.at(self.header[0])
+
+    def filled(self) -> list[Row]:
+        """The rows below the header that are neither blank nor comments."""
+        return [row for row in self.rows if any(row[1]) and not is_comment(row[1])]
+
+    def entries(self, row: Row) -> tuple[str, dict[str, Cell]]:
+        """The location of a row with one cell per heading, and its cells, keyed by their columns."""
+        where, width = self.cells.at(row[0]), len(self.header[1])
+        if len(row[1]) != width:
+            raise RobotError(
+                f"{where}: the row has {counted(len(row[1]), 'value')}, but the header has {width} columns; give one per column"
+            )
+        return where, self.cells.under(self.columns, row)
 
 
 def headed(

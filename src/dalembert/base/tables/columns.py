@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dalembert.base.tables.tables import parse_angle
-from dalembert.base.tables.units import LONGEST, NUMBER, UNITS, WIDEST, unit_among
+from dalembert.base.tables.units import LONGEST, NUMBER, UNITS, WIDEST, parse_angle, unit_among
 from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 
@@ -136,6 +135,17 @@ def headings(cells: Sequence[str], meaning: Mapping[str, Column], where: str) ->
     return columns, others
 
 
+def check_once(columns: Sequence[Heading], where: str) -> None:
+    """Refuse two columns of the same meaning."""
+    first: dict[str, str] = {}
+    for column in columns:
+        if column.key in first:
+            raise RobotError(
+                f"{where}: the columns '{first[column.key]}' and '{column.header}' both mean {column.key}; remove one of them"
+            )
+        first[column.key] = column.header
+
+
 def _heading(cell: str, at: int, meaning: Mapping[str, Column], where: str) -> Heading | None:
     text = cell.lstrip("#%/ ").replace("\u00a0", " ")
     whole, count = _PREVIOUS.subn("", text)
@@ -163,9 +173,8 @@ def _heading(cell: str, at: int, meaning: Mapping[str, Column], where: str) -> H
             if not unit or other is not None:
                 other = None if other is not None and other.key == "variable" else other
                 return Heading(other or column, cell, at, previous=count > 0)
-            raise RobotError(
-                f"{where}, column '{cell}': the unit '{unit}' is unknown; known units are {', '.join(column.units())}"
-            )
+            known = ", ".join(column.units())
+            raise RobotError(f"{where}, column '{cell}': the unit '{unit}' is unknown; known units are {known}")
     return None
 
 

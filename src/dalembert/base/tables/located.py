@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dalembert.base.algebra.vectors import Mat, Vec
 from dalembert.base.files.file_bounds import NAME
-from dalembert.base.tables.tables import nearest, parse_angle, shown
-from dalembert.base.tables.units import parse_quantity
+from dalembert.base.tables.units import parse_angle, parse_quantity
+from dalembert.base.tables.wording import nearest, shown
 from dalembert.errors import DalembertError, RobotError
 
 if TYPE_CHECKING:
@@ -112,9 +112,8 @@ class Located:
         value = self.get(key, default)
         if value is default:
             return value
-        return tuple(
-            self.scalar(key, x, **form) for x in self.items(key, value, (count,), f"a list of {count} numbers")
-        )
+        items = self.items(key, value, (count,), f"a list of {count} numbers")
+        return tuple(self.scalar(key, x, **form) for x in items)
 
     def vector(self, key: str, default: Any = REQUIRED, **form: Any) -> Any:
         """Three numbers."""
@@ -128,7 +127,9 @@ class Located:
         """
         must = 'a number, or an angle such as "pi/2" or "90 deg"' if angle else "a number"
         if units:
-            must = f'a number, or a string with a unit ({", ".join(units)}), such as "40 {list(units)[-1]}"'
+            must = (
+                f'a number, or a string with a unit ({", ".join(filter(None, units))}), such as "40 {list(units)[-1]}"'
+            )
         number: Any = value
         if isinstance(value, str):
             number = parse_quantity(value, units) if units else None
@@ -238,12 +239,8 @@ class XmlElement(Located):
         """A name in an attribute; an empty one counts as missing."""
         value = self.element.get(key) or default
         if value is REQUIRED:
-            raise self.error(f"{self.where}: <{self.tag}> has no '{key}'")
-        if len(value) > NAME:
-            raise self.error(
-                f"{self.where}: '{key}' of <{self.tag}> is {shown(value)}; it must be a name of 1 to {NAME} characters"
-            )
-        return value
+            raise self.error(f"{self.where}{self.missing(key)}")
+        return value if value is default else super().name(key)
 
     def flag(self, key: str, default: Any = REQUIRED) -> bool:
         """true or false."""
@@ -255,22 +252,19 @@ class XmlElement(Located):
 
     def scalar(self, key: str, value: Any, *, infinite: bool = False, **_: Any) -> float:
         """The text as a number, without a unit."""
-        what = f"{self.where}: {self.label(key)} is {shown(value)}"
         try:
             number = float(value.replace("_", "?"))  # Python reads 1_0 as 10, other readers do not
         except ValueError:
-            raise self.error(f"{what}, which is not a number") from None
+            raise self.wrong(key, value, "a number") from None
         if math.isnan(number) or (math.isinf(number) and not infinite):
-            raise self.error(f"{what}; it must be a finite number")
+            raise self.wrong(key, value, "a finite number")
         return number
 
     def items(self, key: str, value: Any, sizes: Sequence[int], must: str) -> Sequence[str]:
         """The words of the text."""
         words = value.split()
         if len(words) not in sizes:
-            raise self.error(
-                f"{self.where}: {self.label(key)} is {shown(value)}; it needs {sizes[0]} numbers, not {len(words)}"
-            )
+            raise self.wrong(key, value, f"{sizes[0]} numbers, not {len(words)}")
         return words
 
 

@@ -333,9 +333,8 @@ class NumberTable:
                 return _seconds(cell)
             except ValueError:
                 pass
-        self.faults.setdefault(
-            column, f"{self.path}, {self.place} {line}, column {column + 1}: '{cell:.40}' is not {what}"
-        )
+        where = f"{self.path}, {self.place} {line}, column {column + 1}"
+        self.faults.setdefault(column, f"{where}: '{cell:.40}' is not {what}")
         return np.nan
 
     def _uneven(self, line: int, count: int) -> None:

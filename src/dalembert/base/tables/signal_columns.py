@@ -1,4 +1,4 @@
-"""Signals of a moving arm in the columns of a table: time, and per joint position, velocity, torque and others.
+"""Signals of a moving arm in the columns of a table: time, per joint position, velocity, torque and others, and its load.
 
 The names of columns tell the quantity, the joint and the unit: q1, q[0], elbow.velocity [deg/s], joint1_pos, Zeit.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.base.tables.columns import Column, name_and_unit
-from dalembert.base.tables.units import OFFSETS, UNITS, unit_among
+from dalembert.base.tables.units import CHARACTERS, OFFSETS, RESPELT, UNITS, unit_among
 from dalembert.base.tables.wording import nearest, some
 from dalembert.errors import DalembertError
 
@@ -43,6 +43,16 @@ SIGNALS: dict[str, Column] = {
                "gear_temperatures temperatur temperaturen motortemperatur température températures", "°C"),
     )
 }  # fmt: skip
+TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
+# the payload in the order of a body's parameters: mass, centre of mass, moments about it, in the tip frame
+PAYLOADS = (
+    Column("payload", "", "kg"),
+    *(Column(f"payload_{axis}", "", "m") for axis in "xyz"),
+    *(Column(f"payload_i{axes}", "", "kg m²") for axes in TENSOR),
+)
+# the wrench of the tip on its environment, in base axes
+WRENCHES = (*(Column(f"f{axis}", "", "N") for axis in "xyz"), *(Column(f"m{axis}", "", "N m") for axis in "xyz"))
+HOLD = Column("hold", "", "s")
 SPELLED = {word: group for group, column in SIGNALS.items() for word in column.spellings}
 # words that can precede or follow a joint name with only a _ in between: shoulder_velocity
 BESIDE = tuple(w for w in SPELLED if len(w) > 2 and "_" not in w and SPELLED[w] != "t")
@@ -117,9 +127,8 @@ class Grouped:
         first = int(start or 0)
         last = first + 1 if not colon else int(end or width)
         if not first < last <= width:
-            raise self.wrong(
-                f"{group} is assigned to column {word}, but there are {width} columns, from 0 to {width - 1}"
-            )
+            columns = f"{width} columns, from 0 to {width - 1}"
+            raise self.wrong(f"{group} is assigned to column {word}, but there are {columns}")
         return list(range(first, last))
 
 
@@ -146,9 +155,8 @@ def gathered(
     for column, name in enumerate(plain):
         first = grouped.header.setdefault(name, column)
         if name and first != column:
-            faults[first] = (
-                f"{source}: the header contains '{name}' twice, in columns {first} and {column}, counted from 0"
-            )
+            places = f"columns {first} and {column}, counted from 0"
+            faults[first] = f"{source}: the header contains '{name}' twice, in {places}"
     numbered: dict[str, dict[int, int]] = {}
     owned: dict[str, dict[str, int]] = {}
     for column, name in enumerate(plain):
@@ -299,12 +307,36 @@ def factors(
 def celsius(source: str, units: Sequence[str | None]) -> Array:
     """Offsets from temperatures in these units (k,) to °C; a column without a unit takes the first that is given."""
     usual = next((unit for unit in units if unit is not None), "degC")
-    words = [(unit or usual, understood("temperature", unit or usual)) for unit in units]
-    unknown = [unit for unit, word in words if word is None]
-    if unknown:
-        names = list(SIGNALS["temperature"].units())
-        raise DalembertError(f"{source}: temperature is in '{unknown[0]}'; known units are {', '.join(names)}")
-    return np.array([OFFSETS.get(str(word), 0.0) for _, word in words])
+    factors(source, "temperature", [unit or usual for unit in units], [None] * len(units))  # refuses unknown units
+    return np.array([OFFSETS.get(str(understood("temperature", unit or usual)), 0.0) for unit in units])
 
 
 TIME = UNITS["s"]
+
+
+def declarations() -> dict[str, Any]:
+    """Spellings and units of every column, as JSON can hold them: the page's reader is made from them.
+
+    signals    {quantity: {"spellings": […], "revolute": {unit: factor}, "prismatic": {unit: factor}}}
+    payloads, wrenches   {column: {unit: factor}}, in the order of a body's parameters and of a wrench
+    respelt    [old, new] replacements that normalise a unit, in order; characters {character: replacement}, after them
+    no_units   endings of names, as in q_in, that are not units
+
+    >>> declarations()["signals"]["q"]["prismatic"]["mm"], declarations()["payloads"]["payload"]["g"]
+    (0.001, 0.001)
+    """
+    return {
+        "signals": {
+            key: {
+                "spellings": list(column.spellings),
+                "revolute": column.units(False),
+                "prismatic": column.units(True),
+            }
+            for key, column in SIGNALS.items()
+        },
+        "payloads": {column.key: column.units() for column in PAYLOADS},
+        "wrenches": {column.key: column.units() for column in WRENCHES},
+        "respelt": [list(pair) for pair in RESPELT],
+        "characters": CHARACTERS,
+        "no_units": list(NO_UNITS),
+    }

@@ -9,9 +9,6 @@ from __future__ import annotations
 import math
 import re
 
-from dalembert.base.tables.wording import nearest, shown
-from dalembert.errors import DalembertError, RobotError
-
 DEGREE, TURN = math.pi / 180, 2.0 * math.pi
 ARCMINUTE = DEGREE / 60.0
 
@@ -54,8 +51,14 @@ LENGTH, ANGLE, MASS, INERTIA = UNITS["m"], UNITS["rad"], UNITS["kg"], UNITS["kg 
 LONGEST = 20.0  # m, between two joints or along a link
 WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits slightly beyond a full turn
 
-NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+_MAGNITUDE = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+NUMBER = rf"[+-]?{_MAGNITUDE}"
 _QUANTITY = re.compile(rf"\s*+({NUMBER})\s*+(.{{0,30}}+)")
+# Blanks belong to what they follow and every repetition is possessive, so each character is visited once.
+_ANGLE = re.compile(
+    rf"\s*+(?:(?P<sign>[+-])\s*+)?(?:(?P<factor>{_MAGNITUDE})\s*+(?:\*\s*+)?)?(?:(?P<pi>pi|π)\s*+)?"
+    rf"(?:/\s*+(?P<divisor>{_MAGNITUDE})\s*+)?(?:(?P<unit>deg|rad|°)\s*+)?"
+)
 # spellings of the same unit: words first, then characters
 RESPELT = (("degrees", "deg"), ("degree", "deg"), ("radians", "rad"), ("/sec", "/s"), ("seconds", "s"))
 CHARACTERS = dict.fromkeys(" ·*.⋅^×", "") | dict(zip("¹²³⁴⁵⁶⁷⁻−μ", "1234567--µ", strict=True))
@@ -84,44 +87,30 @@ def unit_among(known: dict[str, float], unit: str) -> str | None:
 
 
 def parse_quantity(text: str, units: dict[str, float]) -> float | None:
-    """A number in SI units from a string with one of these units, such as "40 mm"; None if it is not one.
+    """A number in units of the model from a string with one of these units, such as "40 mm"; None if it is not one.
 
     >>> parse_quantity("40 mm", LENGTH), parse_quantity("2.4 kN m", UNITS["N m"]), parse_quantity("0.5", LENGTH)
     (0.04, 2400.0, None)
+    >>> parse_quantity("3000 rpm", UNITS["rad/s"]), parse_quantity("50 %", UNITS["1"]), parse_quantity("400 K", UNITS["°C"])
+    (314.1592653589793, 0.5, 126.85000000000002)
     """
     match = _QUANTITY.fullmatch(text)
     unit = unit_among(units, match[2]) if match is not None else None
-    return None if match is None or unit is None else float(match[1]) * units[unit]
+    return None if match is None or unit is None else float(match[1]) * units[unit] + OFFSETS.get(unit, -0.0)
 
 
-def conversion(written: str, unit: str, what: str, error: type[DalembertError] = RobotError) -> tuple[float, float]:
-    """(factor, offset) from the ``written`` unit to ``unit``, the unit of the model.
+def parse_angle(text: str) -> float | None:
+    """An angle in radians from a string such as "pi/2", "-3 pi / 4", "90 deg", "1.2 rad"; None if it is not one.
 
-    >>> conversion("kg cm²", "kg m²", "J"), conversion("K", "°C", "the temperature")
-    ((0.0001, 0.0), (1.0, -273.15))
+    >>> parse_angle("-pi/2"), parse_angle("180 deg"), parse_angle("ninety")
+    (-1.5707963267948966, 3.141592653589793, None)
     """
-    known = UNITS[unit]
-    name = unit_among(known, written)
-    if name is None:
-        names = [word for word in known if word]
-        raise error(f"{what} is in '{written}'; the allowed units are {', '.join(names)}{nearest(written, names)}")
-    return known[name], OFFSETS.get(name, 0.0)
-
-
-def quantity(value: str, unit: str, what: str) -> float:
-    """The value of a number with a unit, converted to ``unit``, the unit of the model.
-
-    >>> quantity("3000 rpm", "rad/s", "rated_speed")
-    314.1592653589793
-    >>> quantity("1.27 N m", "N m", "rated_torque"), quantity("50 %", "1", "efficiency")
-    (1.27, 0.5)
-    """
-    match = _QUANTITY.fullmatch(value)
-    if match is None:
-        raise RobotError(f"{what} is {shown(value)}; it must be a number with a unit, such as '1.5 {unit}'")
-    if not match[2].strip() and "" not in UNITS[unit]:
-        raise RobotError(
-            f"{what} is {shown(value)}, a string without a unit; write '{match[1]} {unit}', or a number in {unit}"
-        )
-    factor, offset = conversion(match[2].strip(), unit, what)
-    return float(match[1]) * factor + offset
+    match = _ANGLE.fullmatch(text)
+    if match is None or not (match["factor"] or match["pi"]) or (match["pi"] and match["unit"]):
+        return None
+    divisor = float(match["divisor"] or 1)
+    if divisor == 0 or math.isinf(divisor):
+        return None
+    value = float(match["factor"] or 1) * (math.pi if match["pi"] else 1.0) / divisor
+    value = -value if match["sign"] == "-" else value
+    return math.radians(value) if match["unit"] in ("deg", "°") else value

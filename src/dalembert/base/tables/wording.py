@@ -1,9 +1,12 @@
-"""Words of messages: short forms of values and lists, counts, and the known name that a misspelt one resembles."""
+"""Words of messages: short forms of values and lists, counts, the known name that a misspelt one resembles, the place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
+
+from dalembert.errors import RobotError
 
 LONGEST_WORD = 60  # characters: the comparison takes quadratic time
 
@@ -56,3 +59,14 @@ def reason(error: Exception) -> str:
     """The message of an error as part of a sentence: one line of printable characters."""
     words = "".join(c if c.isprintable() else " " for c in (str(error).splitlines() or [""])[0])
     return " ".join(words.split())[:120].rstrip(" .:") or type(error).__name__
+
+
+@contextmanager
+def errors_at(where: str) -> Iterator[None]:
+    """Prefix an error of the model with the location of its value in the file or table, unless it is already there."""
+    try:
+        yield
+    except RobotError as error:
+        if str(error).startswith(where):
+            raise
+        raise RobotError(f"{where}: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dalembert.base.tables.tables import nearest
+from dalembert.base.tables.wording import nearest
 from dalembert.compiler.emit.c99 import c99, c99_of
 from dalembert.compiler.emit.readable import dot, numpy, python
 from dalembert.compiler.emit.source import SCALARS, Settings, Source, Unit

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from dalembert.base.algebra.scalars import Grid, Values, cos, sin
-from dalembert.base.tables.tables import nearest
+from dalembert.base.tables.wording import nearest
 from dalembert.compiler.quantities.closed_form_rival import Arrays
 from dalembert.compiler.quantities.derived import MODES, derivative_of, jacobian
 from dalembert.compiler.quantities.machine import CONDENSED_LENGTH, Equations, Quantity, table

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 from dalembert.base.files.file_bounds import TOML_BYTES
-from dalembert.base.tables.cells import Cells, HeadedCells, Row, headed, is_comment, tables_in, tables_in_text
-from dalembert.base.tables.columns import Column, spelled
-from dalembert.base.tables.tables import errors_at
-from dalembert.base.tables.wording import counted, shown, some
+from dalembert.base.tables.cells import Cells, headed, is_comment, tables_in, tables_in_text
+from dalembert.base.tables.columns import Cell, Column, check_once, spelled
+from dalembert.base.tables.wording import counted, errors_at, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
 
@@ -67,12 +66,9 @@ ALSO: dict[type[DrivePart], dict[str, str]] = {
     },
 }
 # at least one column of each group is required
-REQUIRED_COLUMNS: dict[type[DrivePart], tuple[tuple[str, ...], ...]] = {
-    Motor: (
-        *(("name",), ("rated_torque", "stall_torque"), ("peak_torque",), ("max_speed", "rated_speed")),
-        *(("rotor_inertia",), ("mass",)),
-    ),
-    Gear: (("name",), ("ratio",), ("rated_torque",), ("inertia",), ("mass",)),
+REQUIRED_COLUMNS: dict[type[DrivePart], str] = {
+    Motor: "name, rated_torque or stall_torque, peak_torque, max_speed or rated_speed, rotor_inertia, mass",
+    Gear: "name, ratio, rated_torque, inertia, mass",
 }
 TEXTS = ("name", "thermal_class")
 
@@ -86,11 +82,8 @@ class Catalogue(Sequence[Kind], Generic[Kind]):
     source: str = ""
 
     def __repr__(self) -> str:
-        return (
-            f"<Catalogue of {len(self.parts)} {type(self.parts[0]).__name__.lower()}s>"
-            if self.parts
-            else "<Catalogue: empty>"
-        )
+        kinds = {f" of {len(self.parts)} {type(part).__name__.lower()}s" for part in self.parts[:1]}
+        return f"<Catalogue{''.join(kinds) or ': empty'}>"
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -121,7 +114,7 @@ def read_motors(path: str | os.PathLike[str]) -> Catalogue[Motor]:
     >>> motors, motors[0].rotor_inertia
     (<Catalogue of 1 motors>, 3e-05)
     """
-    return _read(path, Motor)
+    return _parts(tables_in(path, TOML_BYTES, "catalogue"), Motor, os.fspath(path))
 
 
 def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
@@ -139,7 +132,7 @@ def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
     >>> gears[0].ratio, gears[0].efficiency
     (100.0, 0.75)
     """
-    return _read(path, Gear)
+    return _parts(tables_in(path, TOML_BYTES, "catalogue"), Gear, os.fspath(path))
 
 
 def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -> Catalogue[Kind]:
@@ -147,49 +140,38 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
     return _parts(tables_in_text(text.removeprefix("\ufeff"), where), kind, where)
 
 
-def _read(path: str | os.PathLike[str], kind: type[Kind]) -> Catalogue[Kind]:
-    return _parts(tables_in(path, TOML_BYTES, "catalogue"), kind, os.fspath(path))
-
-
 def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[Kind]:
     tables = list(tables)
-    word, columns = kind.__name__.lower(), _columns(kind)
-    table = headed(tables, spelled(columns), lambda keys: len(keys) >= 3 and "name" in keys)
-    if table is None:
-        rows = [row for cells in tables[:1] for _, row in cells.rows if any(row) and not is_comment(row)]
-        if len(rows) < 2:
-            raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
+    table = headed(tables, spelled(_columns(kind)), lambda keys: len(keys) >= 3 and "name" in keys)
+    first = [row for cells in tables[:1] for _, row in cells.rows if any(row) and not is_comment(row)]
+    if len(table.filled() if table else first[1:]) < 1:
+        raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
+    header = table.header[1] if table else first[0]
+    if missing := _absent(kind, {x.key for x in table.columns} if table else set()):
         raise RobotError(
-            f"{where}: a catalogue of {word}s needs {_absent(kind, set())}; its columns are {some(rows[0])}"
+            f"{where}: a catalogue of {kind.__name__.lower()}s needs {missing}; its columns are {some(header)}"
         )
-    keys, header, notes = [x.key for x in table.columns], table.header[1], list(table.cells.notes)
-    if twice := [key for key, count in Counter(keys).items() if count > 1]:
-        raise RobotError(f"{where}: two columns give '{twice[0]}'; remove one of them")
+    assert table is not None  # without one, all columns are missing
+    notes = list(table.cells.notes)
+    check_once(table.columns, where)
     for x in table.columns:
         if x.column.unit not in (None, "1", "price") and x.unit is None:
             raise RobotError(f"{where}: the column {shown(x.header)} has no unit; write '{x.header} [{x.column.unit}]'")
-    if missing := _absent(kind, set(keys)):
-        raise RobotError(f"{where}: a catalogue of {word}s needs {missing}; its columns are {some(header)}")
     if table.others:
         notes.append(f"{where}: the columns {', '.join(table.others.values())} are unknown and were ignored")
-    filled = [(number, row) for number, row in table.rows if any(row) and not is_comment(row)]
+    filled = table.filled()
     different = {row: number for number, row in reversed(filled)}
     if repeated := len(filled) - len(different):
         notes.append(f"{where}: {counted(repeated, 'row repeats', 'rows repeat')} another; dropped")
-    parts = [_part(kind, table, (number, row)) for row, number in reversed(different.items())]
-    if not parts:
-        raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
+    parts = [_part(kind, *table.entries((number, row))) for row, number in reversed(different.items())]
     if twice := sorted(name for name, count in Counter(part.name for part in parts).items() if count > 1):
         raise RobotError(f"{where}: two parts have the name {shown(twice[0])}; names must be unique")
     return Catalogue(tuple(parts), tuple(notes), where)
 
 
-def _part(kind: type[Kind], table: HeadedCells, row: Row) -> Kind:
+def _part(kind: type[Kind], place: str, row: Mapping[str, Cell]) -> Kind:
     """The part in a row."""
-    place, width = table.cells.at(row[0]), len(table.header[1])
-    if len(row[1]) != width:
-        raise RobotError(f"{place} has {len(row[1])} cells, but there are {width} headings; give one cell per heading")
-    cells = {key: cell for key, cell in table.cells.under(table.columns, row).items() if not cell.blank}
+    cells = {key: cell for key, cell in row.items() if not cell.blank}
     if empty := _absent(kind, cells.keys()):
         raise RobotError(
             f"{place} has no value for {empty}, which is needed to select a {kind.__name__.lower()}; fill it in, or remove the "
@@ -204,7 +186,8 @@ def _part(kind: type[Kind], table: HeadedCells, row: Row) -> Kind:
 
 def _absent(kind: type[DrivePart], keys: AbstractSet[str]) -> str:
     """The required columns that are not among the keys, in words."""
-    return ", ".join(f"'{' or '.join(group)}'" for group in REQUIRED_COLUMNS[kind] if not keys & set(group))
+    groups = REQUIRED_COLUMNS[kind].split(", ")
+    return ", ".join(f"'{group}'" for group in groups if not keys & set(group.split(" or ")))
 
 
 def _columns(kind: type[DrivePart]) -> list[Column]:

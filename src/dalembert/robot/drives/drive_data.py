@@ -14,7 +14,7 @@ from typing import Any
 from dalembert.base.algebra.records import settle
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.files.file_bounds import LARGEST_NUMBER
-from dalembert.base.tables.tables import shown
+from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 
 THERMAL_CLASSES = {"A": 105.0, "E": 120.0, "B": 130.0, "F": 155.0, "H": 180.0}  # °C, IEC 60085
@@ -59,21 +59,13 @@ class DrivePart:
     def _checked(self, entry: Field[Any], value: Any) -> float:
         unit = "" if entry.metadata["unit"] in ("1", "price") else entry.metadata["unit"]
         if isinstance(value, bool) or not (isinstance(value, int | float) or hasattr(value, "dtype")):
-            raise RobotError(
-                f"{self.kind}: '{entry.name}' is {shown(value)}; it must be a number{f' in {unit}' if unit else ''}"
-            )
+            allowed = f"a number in {unit}" if unit else "a number"
+            raise RobotError(f"{self.kind}: '{entry.name}' is {shown(value)}; it must be {allowed}")
         number = float(value)
         signed = entry.metadata["unit"] == "°C" or entry.name == "ratio"
         if not math.isfinite(number) or (number < 0 and not signed) or (number == 0 and not entry.metadata["zero"]):
-            allowed = (
-                "a finite number other than 0"
-                if entry.name == "ratio"
-                else "a finite number"
-                if signed
-                else "a finite number ≥ 0"
-                if entry.metadata["zero"]
-                else "a finite number above 0"
-            )
+            bound = "" if signed else " ≥ 0" if entry.metadata["zero"] else " above 0"
+            allowed = "a finite number" + (" other than 0" if entry.name == "ratio" else bound)
             raise RobotError(f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; it must be {allowed}")
         if number and not SMALLEST <= abs(number) <= LARGEST_NUMBER:
             raise RobotError(

@@ -76,7 +76,6 @@ def _hand_of(
     robot: Robot, leaves: list[str], above: dict[str, Joint], free: dict[str, int], follows: dict[str, bool]
 ) -> str:
     """The link behind which only fingers move; if no branch is a finger, the leaf behind the most joints."""
-
     most = max(free.values())
     ends = (
         [name for name in leaves if free[name] == most and not follows[name]]

@@ -9,7 +9,7 @@ from typing import Any
 from dalembert.base.algebra.records import settle
 from dalembert.base.algebra.scalars import Scalar
 from dalembert.base.files.file_bounds import TERMS_OF_JOINT
-from dalembert.base.tables.tables import nearest
+from dalembert.base.tables.wording import nearest
 from dalembert.errors import RobotError
 from dalembert.robot.terms import TERMS, Coulomb, Term, Viscous
 
@@ -44,9 +44,7 @@ class Friction:
         friction, given = cls(), list(terms)
         for term in given:
             if not isinstance(term, Term):
-                raise RobotError(
-                    f"friction is made of terms, not of {term!r}; Friction(viscous=…) takes numbers by name"
-                )
+                raise RobotError(f"friction is made of terms, not of {term!r}; use Friction(viscous=…) for numbers")
         settle(friction, terms=_ordered(given))
         return friction
 
@@ -93,8 +91,9 @@ class Friction:
 
 def _check_name(name: str) -> None:
     if name not in TERMS:
+        known = list(TERMS)
         raise RobotError(
-            f"there is no friction term '{name}'; known terms are {', '.join(TERMS)}{nearest(name, list(TERMS))}"
+            f"there is no friction term '{name}'; known terms are {', '.join(known)}{nearest(name, known)}"
         )
 
 
@@ -109,19 +108,14 @@ def _ordered(terms: list[Term]) -> tuple[Term, ...]:
     for kind in (Viscous, Coulomb):
         if len([term for term in terms if isinstance(term, kind)]) > 1:
             raise RobotError(f"a joint has {kind.name} friction twice; give the sum as a single term")
-    _check_losses(terms)
+    losses = [term for term in terms if "load" in term.of and term.physical]
+    lost = sum(term.torque(0.0, -1.0, 0.0) - term.torque(0.0, -1.0, 1.0) for term in losses)
+    if isinstance(lost, float) and lost >= 1.0:  # no load could drive the joint
+        names = " and ".join(dict.fromkeys(term.name for term in losses))
+        raise RobotError(
+            f"{names} together lose a fraction {lost:g} of a load that drives the joint; it must be below 1"
+        )
     does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
     if len(does) > TERMS_OF_JOINT:
         raise RobotError(f"a joint has {len(does)} friction terms; at most {TERMS_OF_JOINT} are allowed")
     return tuple(sorted(does, key=lambda term: list(TERMS).index(term.name)))
-
-
-def _check_losses(terms: list[Term]) -> None:
-    """Refuse load-dependent losses that add up to the whole load, because no load could then drive the joint."""
-    losses = [term for term in terms if "load" in term.of and term.physical]
-    lost = sum(term.torque(0.0, -1.0, 0.0) - term.torque(0.0, -1.0, 1.0) for term in losses)
-    if isinstance(lost, float) and lost >= 1.0:
-        names = " and ".join(dict.fromkeys(term.name for term in losses))
-        raise RobotError(
-            f"{names} together lose a fraction {lost:g} of a load that drives the joint; the fraction must be below 1"
-        )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.base.algebra.records import settle
 from dalembert.base.files.file_bounds import COUPLED_JOINTS, COUPLINGS, at_most
 from dalembert.base.tables.located import finite_float
-from dalembert.base.tables.tables import nearest, shown, some
+from dalembert.base.tables.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.loop_joints import joints_around
 
@@ -70,9 +70,7 @@ class Coupling:
         limits: Sequence[Limits] = (),
         formulas: Sequence[Any] = (),
     ) -> None:
-        joints, of, motors = (_names(*named) for named in ((joints, "joints"), (of, "of"), (motors, "motors")))
-        for names in (joints, of, motors):
-            at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
+        joints, of, motors = _names(joints, "joints"), _names(of, "of"), _names(motors, "motors")
         if not joints:
             raise RobotError("a coupling has no joints; name the coupled joints, as in joints = ['finger_right']")
         where = coupled(joints)
@@ -81,10 +79,6 @@ class Coupling:
         for name in joints:
             if name in of or name in motors:
                 raise RobotError(f"{where}: joint '{name}' follows itself; name other joints in 'of'")
-        for names, key in ((joints, "joints"), (of, "of"), (motors, "motors")):
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise RobotError(f"{where}: '{twice}' appears more than once in '{key}'; name it once")
         columns = len(of or motors)
         settle(
             self,
@@ -147,9 +141,7 @@ class Coupling:
         'g2 = 0.02 − 1.5 g1 + 0.5 g1²'
         """
         lines = [f"{name} = {formula}" for name, formula in zip(self.joints, self.formulas, strict=False)]
-        if lines:
-            return "; ".join(lines)
-        for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True):
+        for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True) if not lines else ():
             terms = [(shift, "")] if shift else []
             terms += [(factor, joint) for factor, joint in zip(row, self.of or self.motors, strict=True) if factor]
             terms += [(c, f"{self.of[0]}{_power(k)}") for k, c in enumerate(self.higher, 2) if c]
@@ -179,6 +171,9 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise RobotError(f"a coupling has {key} = {shown(value)}; it must be a list of names")
+    at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise RobotError(f"{coupled(names)}: '{twice[0]}' appears more than once in '{key}'; name it once")
     return tuple(names)
 
 
@@ -203,9 +198,7 @@ def _row(value: Any, size: int | None, key: str, where: str) -> Row:
     value = value.tolist() if hasattr(value, "tolist") else value
     values = value if isinstance(value, (list, tuple)) else (value,)
     if size is not None and values and len(values) != size:
-        raise RobotError(
-            f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one per joint"
-        )
+        raise RobotError(f"{where} has {len(values)} values in '{key}' ({shown(value)}); give {size}, one per joint")
     return tuple(finite(x, key, where) for x in values)
 
 
@@ -217,10 +210,8 @@ def _matrix(value: Any, rows: int, columns: int, where: str) -> tuple[Row, ...]:
         return ((),) * rows
     if isinstance(value, (list, tuple)) and not value and rows == columns:
         return tuple(tuple(1.0 if i == j else 0.0 for j in range(columns)) for i in range(rows))
-    shape = (
-        isinstance(value, (list, tuple)) and len(value) == rows and all(isinstance(row, (list, tuple)) for row in value)
-    )
-    if not shape or any(len(row) != columns for row in value):
+    shape = [len(row) for row in value if isinstance(row, (list, tuple))] if isinstance(value, (list, tuple)) else []
+    if shape != [columns] * rows or len(value) != rows:
         raise RobotError(
             f"{where} has matrix = {shown(value)}; it needs {rows} row{'s' * (rows != 1)}, one per coupled joint, "
             f"of {columns} number{'s' * (columns != 1)}, one per joint that they follow"
@@ -265,12 +256,12 @@ def check_couplings(robot: Robot) -> None:
                 )
         for name in coupling.joints:
             if name in follows:
-                raise RobotError(
-                    f"{place}: joint '{name}' already follows {_leaders(follows[name])}; a joint can follow in one coupling only"
-                )
+                leaders = " and ".join(f"joint '{leader}'" for leader in follows[name].of) or "no joint (it is fixed)"
+                raise RobotError(f"{place}: joint '{name}' already follows {leaders}; remove one of the couplings")
             follows[name] = coupling
-    if len(in_order(robot.couplings)) < len(robot.couplings):
-        raise RobotError(f"{where}: {_circle(follows)}; remove one of these couplings")
+    ordered = {name for coupling in in_order(robot.couplings) for name in coupling.joints}
+    if stuck := {name: coupling for name, coupling in follows.items() if name not in ordered}:
+        raise RobotError(f"{where}: joints follow one another in a cycle: {_circle(stuck)}; remove one coupling")
     if follows and all(joint.name in follows for joint in robot.joints if joint.moves):
         raise RobotError(
             f"{where}: every joint is coupled to another or fixed, so no joint is left for a motor to move; "
@@ -278,21 +269,12 @@ def check_couplings(robot: Robot) -> None:
         )
 
 
-def _leaders(coupling: Coupling) -> str:
-    return " and ".join(f"joint '{name}'" for name in coupling.of) or "no joint (it is fixed)"
-
-
 def _circle(follows: Mapping[str, Coupling]) -> str:
-    """A cycle of joints that follow one another, as text."""
-    for name in follows:
-        way = [name]
-        while leaders := [leader for leader in follows[way[-1]].of if leader in follows]:
-            nearer = next((leader for leader in leaders if leader in way), leaders[0])
-            if nearer in way:
-                circle = [*way[way.index(nearer) :], nearer]
-                return f"joints follow one another in a cycle: {' follows '.join(map(repr, circle))}"
-            way.append(nearer)
-    return "joints follow one another in a cycle"
+    """A cycle among joints that all follow one another, as text."""
+    way = [next(iter(follows))]
+    while way[-1] not in way[:-1]:
+        way.append(next(leader for leader in follows[way[-1]].of if leader in follows))
+    return " follows ".join(map(repr, way[way.index(way[-1]) :]))
 
 
 def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:

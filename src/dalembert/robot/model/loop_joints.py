@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dalembert.base.algebra.records import number, settle
 from dalembert.base.algebra.vectors import ZERO, Vec, VecLike
 from dalembert.base.files.file_bounds import LINKS_IN_LOOPS, LOOPS, at_most
-from dalembert.base.tables.tables import shown, some
+from dalembert.base.tables.wording import shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_paths import path_to
 from dalembert.robot.model.placement import Placement, unit, vector
@@ -85,12 +85,10 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
     links, joints = {link.name for link in robot.links}, {joint.name: joint for joint in robot.joints}
     determined: dict[str, str] = {}
     follows = {name: coupling.of for coupling in robot.couplings for name in coupling.joints}
-    seen: set[str] = set()
-    for loop in robot.loops:
+    for k, loop in enumerate(robot.loops):
         where = f"robot '{robot.name}': loop '{loop.name}'"
-        if loop.name in seen:
+        if any(loop.name == other.name for other in robot.loops[:k]):
             raise RobotError(f"robot '{robot.name}': two loops are called '{loop.name}'; names must be unique")
-        seen.add(loop.name)
         for link in (loop.link_a, loop.link_b):
             if link not in links:
                 raise RobotError(f"{where} is attached to link '{link}', which does not exist")
@@ -99,12 +97,11 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
             raise RobotError(
                 f"{where} joins links '{loop.link_a}' and '{loop.link_b}', but no joint moves between them: it closes no chain"
             )
-        for name, _ in loop.branch:
+        for name in (*(name for name, _ in loop.branch), *loop.passive):
             if name not in joints or not joints[name].moves:
-                raise RobotError(f"{where}: its branch names joint '{name}', which {_absent(name, joints)}")
+                fault = "does not move" if name in joints else "does not exist"
+                raise RobotError(f"{where}: joint '{name}' {fault}, but its branch or its passive joints name it")
         for name in loop.passive:
-            if name not in joints or not joints[name].moves:
-                raise RobotError(f"{where}: its passive joint '{name}' {_absent(name, joints)}")
             if name not in around:
                 raise RobotError(
                     f"{where}: its passive joint '{name}' is not part of it; the joints around it are {', '.join(around)}"
@@ -116,21 +113,17 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
                 )
             if name in determined:
                 raise RobotError(
-                    f"{where}: joint '{name}' is already passive in loop '{determined[name]}'; name it only once"
+                    f"{where}: joint '{name}' is already passive in loop '{determined[name]}'; name it once"
                 )
             determined[name] = loop.name
-    loops: list[Loop] = []
-    for loop in robot.loops:
-        chosen = loop if loop.passive else replace(loop, passive=_passive(robot, loop, {*determined, *follows}))
-        determined |= dict.fromkeys(chosen.passive, loop.name)
-        loops.append(chosen)
     dependent = {*determined, *follows}
+    loops = _with_passive(robot, robot.loops, dependent)
     if all(name in dependent for name, joint in joints.items() if joint.moves):
         names = ", ".join(f"'{loop.name}'" for loop in loops)
         raise RobotError(
             f"robot '{robot.name}': loop {names} leaves no joint that a motor could move: all {len(dependent)} are passive{' or coupled' if follows else ''}"
         )
-    return tuple(loops)
+    return loops
 
 
 def _few_enough(robot: Robot, loops: Sequence[Loop]) -> None:
@@ -138,10 +131,6 @@ def _few_enough(robot: Robot, loops: Sequence[Loop]) -> None:
     where = f"robot '{robot.name}'"
     at_most(LOOPS, len(loops), "loops", where)
     at_most(LINKS_IN_LOOPS, len(robot.links) if loops else 0, "links in a robot with closed chains", where)
-
-
-def _absent(name: str, joints: Mapping[str, Joint]) -> str:
-    return "does not move" if name in joints else "does not exist"
 
 
 def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
@@ -168,9 +157,8 @@ def _passive(
     depth = {joint.name: below[joint.child] for joint in robot.joints}
     candidates = [name for name in columns if name not in determined]
     order = {joint.name: k for k, joint in enumerate(robot.joints)}
-    favoured = sorted(
-        candidates, key=lambda name: (undriven is not None and name not in undriven, -depth[name], -order[name])
-    )
+    driven = {name for name in candidates if undriven is not None and name not in undriven}
+    favoured = sorted(candidates, key=lambda name: (name in driven, -depth[name], -order[name]))
     rank = len(independent([columns[name] for name in columns]))
     chosen = independent([columns[name] for name in favoured])
     if len(chosen) < rank:
@@ -186,11 +174,18 @@ def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Container[str]) 
     """The robot with loops whose passive joints are, as far as possible, those without a motor."""
     _few_enough(robot, loops)
     determined = {name for coupling in robot.couplings for name in coupling.joints}
-    chosen = []
+    return robot.replace(loops=_with_passive(robot, loops, determined, undriven))
+
+
+def _with_passive(
+    robot: Robot, loops: Sequence[Loop], determined: set[str], undriven: Container[str] | None = None
+) -> tuple[Loop, ...]:
+    """The loops, each with its passive joints, which are added to the determined ones."""
+    complete = []
     for loop in loops:
-        chosen.append(replace(loop, passive=_passive(robot, loop, determined, undriven)))
-        determined.update(chosen[-1].passive)
-    return robot.replace(loops=tuple(chosen))
+        complete.append(loop if loop.passive else replace(loop, passive=_passive(robot, loop, determined, undriven)))
+        determined.update(complete[-1].passive)
+    return tuple(complete)
 
 
 def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dalembert.base.tables.tables import nearest, some
+from dalembert.base.tables.wording import nearest, some
 from dalembert.errors import DalembertError
 from dalembert.robot.model.loop_joints import Loop
 from dalembert.robot.model.placement import Placement

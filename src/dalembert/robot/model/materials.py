@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from dalembert.base.tables.tables import nearest, shown
-from dalembert.base.tables.units import unit_among
+from dalembert.base.tables.units import NUMBER, parse_quantity
+from dalembert.base.tables.wording import nearest, shown
 from dalembert.errors import RobotError
 
 MATERIALS = {  # kg/m³, typical alloys and grades
@@ -29,11 +29,10 @@ def density_of(value: object) -> float:
         word = value.strip().lower()
         if word in MATERIALS:
             return MATERIALS[word]
-        match = re.fullmatch(r"([0-9]++(?:\.[0-9]*+)?(?:e[+-]?[0-9]++)?)\s*+(\S.*+)", word)
-        unit = unit_among(DENSITY, match[2]) if match else None
-        if match is not None and unit is not None:
-            return _positive(float(match[1]) * DENSITY[unit])
-        if re.fullmatch(r"[0-9]++(?:\.[0-9]*+)?(?:e[+-]?[0-9]++)?", word):
+        density = parse_quantity(word, DENSITY)
+        if density is not None:
+            return _positive(density)
+        if re.fullmatch(NUMBER, word):
             return density_of(float(word))
         raise RobotError(
             f"the density is {shown(value)}; it must be a number in kg/m³, a number with its unit such as '2.7 g/cm³', or one "

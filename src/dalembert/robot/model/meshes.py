@@ -83,7 +83,7 @@ def mesh_path(file: str, folder: Path) -> Path:
     path = _found(file, folder)
     if path.suffix.lower() not in MESHES:
         raise RobotError(
-            f"{path}: '{path.suffix}' is not a supported mesh format ({', '.join(MESHES)}); convert the mesh to .stl"
+            f"{path}: '{path.suffix}' is not a supported mesh format ({', '.join(MESHES)}); convert it to .stl"
         )
     return path
 

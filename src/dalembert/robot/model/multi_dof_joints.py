@@ -14,10 +14,12 @@ A further kind is one row of ``VIRTUAL``: TOML files may then use it as the type
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
 from dalembert.base.algebra.vectors import IDENTITY, Mat, VecLike, X, Y, Z
+from dalembert.robot.model.joint_couplings import Coupling, finite
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint, JointType, Link, Robot
 
@@ -61,6 +63,21 @@ def virtual_joints(whole: Joint, kind: str) -> tuple[tuple[Link, ...], tuple[Joi
     joints[0] = replace(joints[0], placement=whole.placement @ turned)
     joints[-1] = replace(joints[-1], link_frame=turned.inverse @ whole.link_frame)
     return links, tuple(joints)
+
+
+def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
+    """A helical joint as modelled: its revolute and prismatic joints, the link between them, and their coupling.
+
+    joint  the revolute joint
+    pitch  advance along the axis per turn (m); negative for a left-handed thread
+    """
+    advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
+    between = Link(f"{joint.name}:turned", massless=True)
+    turn = replace(joint, child=between.name, link_frame=Placement())
+    slide = Joint(
+        f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis, link_frame=joint.link_frame
+    )
+    return [turn, slide], between, Coupling(slide.name, joint.name, advance)
 
 
 def virtual_note(name: str, kind: str) -> str:

@@ -25,7 +25,6 @@ def omissions(names: str | Iterable[str]) -> tuple[str, ...]:
     for name in given:
         if name not in list(OMISSIONS):
             both = "; velocity terms are ('coriolis', 'centrifugal')" if name == "velocity" else ""
-            raise RobotError(
-                f"{name!r} cannot be omitted from a model; possible omissions are {', '.join(OMISSIONS)}{both}"
-            )
+            known = ", ".join(OMISSIONS)
+            raise RobotError(f"{name!r} cannot be omitted from a model; possible omissions are {known}{both}")
     return tuple(name for name in OMISSIONS if name in given)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from dalembert.base.files.file_bounds import LARGEST_NUMBER, SMALLEST_LIMIT, check_size
-from dalembert.base.tables.tables import some
+from dalembert.base.tables.wording import some
 from dalembert.errors import RobotError
-from dalembert.robot.drives.drive_data import DrivePart
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.placement import Placement, no_rotation
 from dalembert.robot.model.robot import Robot
@@ -64,7 +63,7 @@ def check_numbers(robot: Robot) -> None:
         if wrong:
             raise RobotError(f"{where}: {what} has a matrix that is not a rotation: {wrong}")
     for what, inertia, claimed in _inertias(robot):
-        if claimed and _is_number(inertia.mass) and inertia.mass < 0:
+        if claimed and isinstance(inertia.mass, float) and inertia.mass < 0:
             raise RobotError(f"{where}: {what} has a negative mass ({inertia.mass:g} kg)")
 
 
@@ -78,7 +77,7 @@ def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN, le
         for what, inertia, claimed in _inertias(robot)
         if claimed
         and not inertia.is_zero
-        and all(map(_is_number, _values(inertia)))
+        and all(isinstance(x, float) for x in _values(inertia))  # symbols stay symbols
         and (reason := inertia.impossible())
     ]
     if not impossible:
@@ -87,14 +86,6 @@ def check_physical(robot: Robot, physical: str = "error", remedy: str = WARN, le
     if physical == "error":
         raise RobotError(f"{message}; correct them, or {remedy}")
     warnings.warn(message, PhysicalWarning, stacklevel=level)
-
-
-def _part(part: Term | DrivePart) -> str:
-    return part.title if isinstance(part, Term) else f"the {type(part).__name__.lower()}"
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, float)  # the model converts all numbers to floats; symbols stay symbols
 
 
 def _values(inertia: Inertia) -> tuple[Any, ...]:
@@ -136,5 +127,6 @@ def _numbers(robot: Robot) -> Iterator[tuple[str, Iterable[Any]]]:
             scalars = (rotor.inertia, rotor.gear, rotor.mass, rotor.transverse, rotor.viscous, *rotor.coulomb)
             yield f"the rotor of joint '{joint.name}'", (*scalars, *(rotor.position or ()), *(rotor.axis or ()))
         for part in (*joint.friction, *(x for x in (joint.motor, joint.gear) if x is not None)):
+            word = part.title if isinstance(part, Term) else f"the {type(part).__name__.lower()}"
             for entry in part.numbers():
-                yield f"the {entry.name} of {_part(part)} of joint '{joint.name}'", (getattr(part, entry.name),)
+                yield f"the {entry.name} of {word} of joint '{joint.name}'", (getattr(part, entry.name),)

@@ -14,28 +14,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from dalembert.base.algebra.records import number, settle
+from dalembert.base.algebra.records import bounded, number, settle
 from dalembert.base.algebra.vectors import VecLike, rotation_about
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
-from dalembert.base.tables.tables import nearest, some
+from dalembert.base.tables.wording import nearest, some
 from dalembert.errors import RobotError
-from dalembert.robot.drives.drive_data import Gear, Motor, of_rotor
-from dalembert.robot.model.default_tip import TIP_NOTE, default_tip, tip_note
-from dalembert.robot.model.friction_data import Friction
-from dalembert.robot.model.inertia import Inertia
-from dalembert.robot.model.joint_couplings import (
-    Coupling,
-    check_couplings,
-    check_with_loops,
-    followers,
-    with_led_limits,
-)
-from dalembert.robot.model.loop_joints import Loop, check_loops, loop_of
+from dalembert.robot.drives.drive_data import Gear as Gear
+from dalembert.robot.drives.drive_data import Motor as Motor
+from dalembert.robot.drives.drive_data import of_rotor
+from dalembert.robot.model.default_tip import TIP_NOTE as TIP_NOTE
+from dalembert.robot.model.default_tip import default_tip, tip_note
+from dalembert.robot.model.friction_data import Friction as Friction
+from dalembert.robot.model.inertia import Inertia as Inertia
+from dalembert.robot.model.joint_couplings import Coupling as Coupling
+from dalembert.robot.model.joint_couplings import check_couplings, check_with_loops, followers, with_led_limits
+from dalembert.robot.model.loop_joints import Loop as Loop
+from dalembert.robot.model.loop_joints import check_loops, loop_of
 from dalembert.robot.model.motor_joints import with_motors
 from dalembert.robot.model.omitted_terms import omissions
-from dalembert.robot.model.placement import Placement, unit, vector
-from dalembert.robot.model.shapes import Shape
+from dalembert.robot.model.placement import Placement as Placement
+from dalembert.robot.model.placement import unit, vector
+from dalembert.robot.model.shapes import Shape as Shape
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
@@ -121,14 +121,10 @@ class Rotor:
     physical: bool = True
 
     def __post_init__(self) -> None:
-        least = {"gear": -math.inf} | ({} if self.physical else {"inertia": -math.inf})
+        signed = ("gear",) if self.physical else ("gear", "inertia")
         for name in ROTOR_NUMBERS:
-            value = number(getattr(self, name))
-            if isinstance(value, float) and not math.isfinite(value):
-                raise RobotError(f"the rotor's {name} is {value}; it must be a finite number")
-            if isinstance(value, float) and value < least.get(name, 0.0):
-                raise RobotError(f"the rotor's {name} is {value:g}; it cannot be negative")
-            settle(self, **{name: value})
+            least = -math.inf if name in signed else 0.0
+            settle(self, **{name: bounded(getattr(self, name), f"the rotor's {name}", least)})
         if isinstance(self.gear, float) and self.gear == 0:
             raise RobotError("the rotor's gear ratio is 0; a motor that drives its joint has k_r ≠ 0")
         if self.position is not None:
@@ -169,9 +165,8 @@ class Link:
         settle(self, weight=number(self.weight), visuals=tuple(self.visuals), collisions=tuple(self.collisions))
         settle(self, kept=tuple(self.kept))
         if self.massless and not self.inertia.is_zero:
-            raise RobotError(
-                f"link '{self.name}' is massless but has an inertia ({self.inertia.mass:g} kg); remove one of the two"
-            )
+            mass = f"{self.inertia.mass:g} kg"
+            raise RobotError(f"link '{self.name}' is massless but has an inertia ({mass}); remove one of the two")
 
 
 @brief
@@ -271,11 +266,8 @@ class Joint:
         if not self.moves:
             return Placement()
         x = q + self.offset
-        return (
-            Placement(translation=x * self.axis)
-            if self.type == "prismatic"
-            else Placement(rotation_about(self.axis, x))
-        )
+        slides = self.type == "prismatic"
+        return Placement(translation=x * self.axis) if slides else Placement(rotation_about(self.axis, x))
 
 
 @dataclass(frozen=True)
@@ -406,13 +398,12 @@ class Robot:
 
     def link(self, name: str) -> Link:
         """The link with this name."""
-        for link in self.links:
-            if link.name == name:
-                return link
-        names = [link.name for link in self.links]
-        raise RobotError(
-            f"robot '{self.name}' has no link '{name}'{nearest(name, names)} (its links are {some(names)})"
-        )
+        links = {link.name: link for link in self.links}
+        if name not in links:
+            known = list(links)
+            hint = f"{nearest(name, known)} (its links are {some(known)})"
+            raise RobotError(f"robot '{self.name}' has no link '{name}'{hint}")
+        return links[name]
 
     def with_coordinates(self, names: Sequence[str], angles: Sequence[bool], coupling: Coupling) -> Robot:
         """A robot with new coordinates: joints that move nothing, which the previously independent joints follow."""
@@ -421,9 +412,8 @@ class Robot:
             Joint(name, "continuous" if angle else "prismatic", self.root, link.name)
             for name, angle, link in zip(names, angles, links, strict=True)
         )
-        return self.replace(
-            links=(*self.links, *links), joints=(*self.joints, *joints), couplings=(*self.couplings, coupling)
-        )
+        couplings = (*self.couplings, coupling)
+        return self.replace(links=(*self.links, *links), joints=(*self.joints, *joints), couplings=couplings)
 
     def without_coordinates(self) -> Robot:
         """The robot from which :meth:`with_coordinates` was called."""
@@ -468,10 +458,6 @@ class Robot:
         return replace(self, **changes)
 
 
-def _duplicates(names: list[str]) -> list[str]:
-    return sorted(name for name, times in Counter(names).items() if times > 1)
-
-
 def _in_order(robot: Robot) -> tuple[Joint, ...]:
     """The joints sorted so that each comes after the joint of its parent link; checks that they form a tree.
 
@@ -479,21 +465,17 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     """
     where = f"robot '{robot.name}'"
     if not robot.links:
-        raise RobotError(
-            f"{where} has no links; if its file was generated from a .xacro file, expand or load that file"
-        )
+        raise RobotError(f"{where} has no links; if its file was generated from a .xacro file, load that file")
     links = [link.name for link in robot.links]
     names = [joint.name for joint in robot.joints]
     for kind, listed in (("link", links), ("joint", names)):
-        if len(set(listed)) < len(listed):
-            raise RobotError(f"{where}: two {kind}s have the name '{_duplicates(listed)[0]}'; names must be unique")
+        if twice := sorted(name for name, times in Counter(listed).items() if times > 1):
+            raise RobotError(f"{where}: two {kind}s have the name '{twice[0]}'; names must be unique")
     known, moved_by = set(links), dict[str, str]()
     for joint in robot.joints:
-        for end in ("parent", "child"):
-            if getattr(joint, end) not in known:
-                raise RobotError(
-                    f"{where}: joint '{joint.name}' has {end} link '{getattr(joint, end)}', which does not exist"
-                )
+        for end, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in known:
+                raise RobotError(f"{where}: joint '{joint.name}' has {end} link '{link}', which does not exist")
         if joint.child in moved_by:
             raise RobotError(
                 f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'; remove "
@@ -521,22 +503,3 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     if unreached:
         raise RobotError(f"{where}: the joints {', '.join(unreached[:5])} form a cycle")
     return tuple(sorted(robot.joints, key=lambda joint: reached[joint.child]))
-
-
-__all__ = [
-    *(
-        "TIP_NOTE",
-        "ZERO",
-        "Coupling",
-        "Frame",
-        "Friction",
-        "Gear",
-        "Inertia",
-        "Joint",
-        "Limits",
-        "Link",
-        "Loop",
-        "Motor",
-    ),
-    *("Placement", "Robot", "Rotor"),
-]

@@ -14,8 +14,8 @@ from typing import Literal
 
 from dalembert.base.algebra.records import settle
 from dalembert.base.environment.short_repr import brief
-from dalembert.base.tables.tables import shown
 from dalembert.base.tables.units import LENGTH, parse_quantity
+from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.materials import density_of
@@ -119,15 +119,10 @@ class Shape:
         thinnest = min(self.size) / 2 if self.kind == "box" else self.size[0]
         if not 0 < wall <= thinnest:
             raise RobotError(f"the wall of a {self.kind} is {wall:g} m; it must be above 0 and at most {thinnest:g} m")
-        inner = _filled(self.kind, tuple(_inside(self.kind, k, x, wall) for k, x in enumerate(self.size)))
+        radius, *length = self.size
+        cavity = [x - 2 * wall for x in self.size] if self.kind == "box" else [radius - wall, *length]
+        inner = _filled(self.kind, tuple(cavity))
         return Inertia(outer.mass - inner.mass, outer.com, outer.tensor - inner.tensor)
-
-
-def _inside(kind: str, k: int, size: float, wall: float) -> float:
-    """A dimension of the cavity in a hollow body."""
-    if kind == "box":
-        return size - 2 * wall
-    return size - wall if k == 0 else size  # the radius; a length stays
 
 
 def _filled(kind: str, size: tuple[float, ...]) -> Inertia:

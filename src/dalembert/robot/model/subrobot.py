@@ -11,7 +11,7 @@ from typing import Any
 
 from dalembert.base.algebra.vectors import VecLike
 from dalembert.base.tables.located import finite_float
-from dalembert.base.tables.tables import nearest, shown, some
+from dalembert.base.tables.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_couplings import Coupling, followers, in_order
 from dalembert.robot.model.joint_paths import links_behind, path_to
@@ -77,20 +77,12 @@ def _positions(robot: Robot, lock: Mapping[str, Any]) -> dict[str, float]:
         values = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
         if len(parts) > 1 and len(values) == 1 and values[0] == 0:
             values = [0.0] * len(parts)
-        if len(values) != len(parts):
-            wanted = "one number" if len(parts) == 1 else f"0 or {len(parts)} numbers, for {', '.join(parts)}"
-            raise RobotError(f"lock gives joint '{name}' the position {shown(value)}; it needs {wanted}")
-        positions |= {part: _finite(part, x) for part, x in zip(parts, values, strict=True)}
+        numbers = [number for x in values if (number := finite_float(x)) is not None]
+        if len(values) != len(parts) or len(numbers) != len(parts):
+            wanted = "one finite number" if len(parts) == 1 else f"0 or {len(parts)} numbers, for {', '.join(parts)},"
+            raise RobotError(f"lock gives joint '{name}' the position {shown(value)}; it needs {wanted} in rad or m")
+        positions |= dict(zip(parts, numbers, strict=True))
     return positions
-
-
-def _finite(name: str, value: Any) -> float:
-    number = finite_float(value)
-    if number is None:
-        raise RobotError(
-            f"lock gives joint '{name}' the position {shown(value)}; it must be a finite number in rad or m"
-        )
-    return number
 
 
 def locked(robot: Robot, positions: Mapping[str, float], why: str = "locked") -> Robot:
@@ -104,9 +96,8 @@ def locked(robot: Robot, positions: Mapping[str, float], why: str = "locked") ->
     held = {name: x for name, x in positions.items() if joints[name].moves}
     couplings, held = _held_followers(robot, held)
     loops = tuple(_loop_without(robot, loop, held) for loop in robot.loops)
-    notes = (
-        [f"{why}: {some([f'{name} at {x:g} {_unit(joints[name])}' for name, x in held.items()], 50)}"] if held else []
-    )
+    units = {name: "m" if joints[name].type == "prismatic" else "rad" for name in held}
+    notes = [f"{why}: {some([f'{name} at {x:g} {units[name]}' for name, x in held.items()], 50)}"] if held else []
     outside = [name for name, x in held.items() if not _within(joints[name], x)]
     if outside:
         notes.append(f"locked outside their position limits: {some(outside, 50)}")
@@ -122,9 +113,8 @@ def locked(robot: Robot, positions: Mapping[str, float], why: str = "locked") ->
             every_joint.append(joint)
             continue
         placement = joint.placement @ joint.moved(held[joint.name])
-        every_joint.append(
-            Joint(joint.name, "fixed", joint.parent, joint.child, placement, link_frame=joint.link_frame)
-        )
+        ends = (joint.parent, joint.child)
+        every_joint.append(Joint(joint.name, "fixed", *ends, placement, link_frame=joint.link_frame))
         rotor = _still_rotor(joint)
         if rotor is not None:
             links.append(rotor)
@@ -132,10 +122,6 @@ def locked(robot: Robot, positions: Mapping[str, float], why: str = "locked") ->
     return robot.replace(
         links=tuple(links), joints=tuple(every_joint), couplings=couplings, loops=loops, notes=(*robot.notes, *notes)
     )
-
-
-def _unit(joint: Joint) -> str:
-    return "m" if joint.type == "prismatic" else "rad"
 
 
 def _within(joint: Joint, x: float) -> bool:
@@ -212,9 +198,8 @@ def _loop_without(robot: Robot, loop: Loop, held: Mapping[str, float]) -> Loop:
         reason = f"determines joint '{passive}'" if passive else f"has no actuated joint other than '{here[0]}'"
         can_be = [name for name in around if name not in loop.passive]
         remedy = f"leave at least one of {some(can_be)} free" if len(can_be) > 1 else "lock joints outside it"
-        raise RobotError(
-            f"lock names joint '{passive or here[0]}' of the closed chain '{loop.name}', which {reason}; {remedy}"
-        )
+        chain = f"the closed chain '{loop.name}', which {reason}"
+        raise RobotError(f"lock names joint '{passive or here[0]}' of {chain}; {remedy}")
     return replace(loop, branch=tuple((name, x) for name, x in loop.branch if name not in held))
 
 
@@ -229,9 +214,8 @@ def rooted(robot: Robot, root: str) -> Robot:
     kept = links_behind(robot, root)
     out = [joint for joint in robot.joints if joint.child not in kept or joint.child == root]
     if not any(joint.moves for joint in robot.joints if joint.parent in kept):
-        raise RobotError(
-            f"link '{root}' cannot be the root: no joint behind it moves; choose a link nearer to '{robot.root}'"
-        )
+        nearer = f"a link nearer to '{robot.root}'"
+        raise RobotError(f"link '{root}' cannot be the root: no joint behind it moves; choose {nearer}")
     crossing = [loop for loop in robot.loops if (loop.link_a in kept) != (loop.link_b in kept)]
     if crossing:
         raise RobotError(
@@ -264,19 +248,14 @@ def rooted(robot: Robot, root: str) -> Robot:
         "couplings": tuple(x for x in whole.couplings if {*x.joints, *x.of} <= inside),
     }
     assert robot.tip is not None
-    held_here = robot.tip.link in kept
-    tip = robot.tip if held_here and (robot.payload is not None or not _tip_was_chosen(robot)) else None
+    held_here, by_default = robot.tip.link in kept, any(note.startswith(TIP_NOTE) for note in robot.notes)
+    tip = robot.tip if held_here and (robot.payload is not None or not by_default) else None
     notes = [note for note in notes if tip is not None or not note.startswith(TIP_NOTE)]
     if robot.payload is not None and not held_here:
         notes.append(f"the payload is left out with link '{robot.tip.link}', which is not in the sub-tree of '{root}'")
     payload = robot.payload if held_here else None
     whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, payload=payload, notes=tuple(notes))
     return whole if tip is not None else whole.with_tip_note()
-
-
-def _tip_was_chosen(robot: Robot) -> bool:
-    """Whether the tip is a default, chosen from several leaves."""
-    return any(note.startswith(TIP_NOTE) for note in robot.notes)
 
 
 def _clean(v: VecLike) -> VecLike:
@@ -330,10 +309,8 @@ def _that_move(robot: Robot, names: Sequence[str]) -> set[str]:
 def _pruned(robot: Robot, held: Mapping[str, float]) -> Robot:
     """The robot without the branches on the base that only joints of ``held`` move."""
     assert robot.tip is not None
-    base, branch = (
-        {robot.root},
-        dict[str, str](),
-    )  # {link: first joint of its branch}; the links of the base have none
+    base = {robot.root}
+    branch: dict[str, str] = {}  # {link: first joint of its branch}; the links of the base have none
     for joint in robot.joints:
         if joint.parent in branch:
             branch[joint.child] = branch[joint.parent]

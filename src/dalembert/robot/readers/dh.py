@@ -13,36 +13,28 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from dalembert.base.algebra.scalars import Scalar, cos, sin
-from dalembert.base.algebra.vectors import Mat, RotZ, VecLike
+from dalembert.base.algebra.vectors import Mat, RotZ
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.tables import errors_at
 from dalembert.base.tables.units import LENGTH, LONGEST, WIDEST
+from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear, Motor
 from dalembert.robot.model.inertia import Inertia
-from dalembert.robot.model.joint_couplings import Coupling, finite
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.plausibility import ModelWarning
 from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.model.shapes import Shape
+from dalembert.robot.readers.robot_builder import RobotBuilder
 from dalembert.robot.readers.shape_inertia import read_body
-from dalembert.robot.readers.table_parts import (
-    INERTIA_KEYS,
-    read_friction,
-    read_gear,
-    read_limits,
-    read_motor,
-    read_rotor,
-    with_unused_notes,
-)
+from dalembert.robot.readers.table_parts import INERTIA_KEYS, read_joint_parts, with_unused_notes
 
 CONVENTIONS = ("standard", "modified")
-MOVING_TYPES = ("revolute", "continuous", "prismatic")
 HELICAL = "helical"  # a revolute joint and a prismatic joint that follows it: two joints of the robot
+ROW_TYPES = ("revolute", "continuous", "prismatic", HELICAL)
 # shared defaults: all of them are immutable
 NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Placement()
 ROW_KEYS = (
@@ -81,10 +73,8 @@ class Row:
     visuals: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.type not in (*MOVING_TYPES, HELICAL):
-            raise RobotError(
-                f"a DH row has type '{self.type}'; it must be one of {', '.join((*MOVING_TYPES, HELICAL))}"
-            )
+        if self.type not in ROW_TYPES:
+            raise RobotError(f"a DH row has type '{self.type}'; it must be one of {', '.join(ROW_TYPES)}")
         if (self.pitch is not None) != (self.type == HELICAL):
             raise RobotError(
                 f"a DH row has type '{self.type}' and pitch = {self.pitch}; a helical joint needs a pitch (m per turn), "
@@ -109,7 +99,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         value = _four(value, where)
     table = Table(value, where, ROW_KEYS)
-    kind: Any = table.choice("type", (*MOVING_TYPES, HELICAL), "revolute")
+    kind: Any = table.choice("type", ROW_TYPES, "revolute")
     slides = kind == "prismatic"
     numbers = {key: _geometry(table, key, key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
     if "offset" in table:
@@ -130,11 +120,7 @@ def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> 
         "physical": table.flag("physical", True),
         "weight": table.number("weight", 1.0),
         "note": table.text("note", ""),
-        "friction": read_friction(table, turns=not slides),
-        "limits": read_limits(table, turns=not slides),
-        "rotor": read_rotor(table),
-        "motor": read_motor(table),
-        "gear": read_gear(table),
+        **read_joint_parts(table, turns=not slides),
     }
     with errors_at(where):
         return Row(**numbers, **parts, pitch=pitch)
@@ -214,21 +200,6 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
     )
 
 
-def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
-    """A helical joint as modelled: its revolute and prismatic joints, the link between them, and their coupling.
-
-    joint  the revolute joint
-    pitch  advance along the axis per turn (m); negative for a left-handed thread
-    """
-    advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
-    between = Link(f"{joint.name}:turned", massless=True)
-    turn = replace(joint, child=between.name, link_frame=HERE)
-    slide = Joint(
-        f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis, link_frame=joint.link_frame
-    )
-    return [turn, slide], between, Coupling(slide.name, joint.name, advance)
-
-
 def from_dh(
     rows: Iterable[object],
     convention: str = "standard",
@@ -273,24 +244,22 @@ def assemble(
     """The serial chain of joints and links, named joint1, link1, … unless the rows name them."""
     if not rows:
         raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
-    links, joints, remarks, couplings = [Link(base_link)], [], list(notes), []
+    builder = RobotBuilder("")
+    builder.links.append(Link(base_link))
     for i, row in enumerate(rows, 1):
         child = row.link or f"link{i}"
         with errors_at(f"{name}: DH row {i}"):
-            joints.append(joint_of(row, convention, row.name or f"joint{i}", links[-1].name, child))
+            joint = joint_of(row, convention, row.name or f"joint{i}", builder.links[-1].name, child)
             if row.pitch is not None:
-                joints[-1:], between, coupling = screw(joints[-1], row.pitch)
-                links.append(between)
-                couplings.append(coupling)
-        links.append(Link(child, row.inertia, row.physical, weight=row.weight, visuals=row.visuals))
+                builder.add_screw(joint, row.pitch)
+            else:
+                builder.joints.append(joint)
+        builder.links.append(Link(child, row.inertia, row.physical, weight=row.weight, visuals=row.visuals))
         if row.note:
-            remarks.append(f"link '{child}': {row.note}")
-    frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
-    couplings += robot.pop("couplings", ())
-    return Robot(
-        name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(remarks), couplings=tuple(couplings),
-        **robot,
-    )  # fmt: skip
+            builder.sentences.append(f"link '{child}': {row.note}")
+    frame = Frame("tip", builder.links[-1].name, tip) if isinstance(tip, Placement) else tip
+    builder.couplings += robot.pop("couplings", ())
+    return builder.robot(name, tip=frame, notes=(*notes, *builder.sentences), **robot)
 
 
 def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
@@ -298,37 +267,33 @@ def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
 
     The rows reproduce the robot to the last bit, and so does a file written from them.
     """
-    for convention in CONVENTIONS:
-        rows = _recover(robot, convention)
-        same = {
-            key.name: getattr(robot, key.name)
-            for key in fields(Robot)
-            if key.name not in ("links", "joints", "loops", "kept")
-        }
+    chain = (robot.root, *(joint.child for joint in robot.joints))
+    is_serial = all(joint.parent == before for joint, before in zip(robot.joints, chain, strict=False))
+    others = ("links", "joints", "loops", "kept")
+    same = {key.name: getattr(robot, key.name) for key in fields(Robot) if key.name not in others}
+    for convention in CONVENTIONS if is_serial else ():
+        rows = _rows(robot, convention)
         if rows is not None and assemble(rows, convention, base_link=robot.root, **same) == robot:
             return convention, rows
     return None
 
 
-def _recover(robot: Robot, convention: str) -> tuple[Row, ...] | None:
-    rows, parent, links = [], robot.root, {link.name: link for link in robot.links}
+def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
+    """One standard DH row per joint of a tree, relative to the parent's link frame; or None."""
+    rows = _rows(robot, "standard")
+    return None if rows is None else ("standard", rows)
+
+
+def _rows(robot: Robot, convention: str) -> tuple[Row, ...] | None:
+    """One row per joint, if every joint moves and has one."""
+    links = {link.name: link for link in robot.links}
+    rows = []
     for joint in robot.joints:
-        if joint.parent != parent or not joint.moves:
-            return None
-        row = _recover_row(joint, links[joint.child], convention)
+        row = _recover_row(joint, links[joint.child], convention) if joint.moves else None
         if row is None:
             return None
         rows.append(row)
-        parent = joint.child
     return tuple(rows) or None
-
-
-def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
-    """One standard DH row per joint of a tree, relative to the parent's link frame; or None."""
-    links = {link.name: link for link in robot.links}
-    rows = [_recover_row(joint, links[joint.child], "standard") if joint.moves else None for joint in robot.joints]
-    whole = tuple(row for row in rows if row is not None)
-    return ("standard", whole) if whole and len(whole) == len(rows) else None
 
 
 def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
@@ -345,7 +310,9 @@ def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
         if convention == "standard":
             a, d = fixed.translation[0], joint.offset if slides else fixed.translation[2]
         else:
-            a, d = moved.translation[0], joint.offset if slides else _along_z(moved.translation, alpha)
+            # d from the translation (a, −d sin α, d cos α), using the larger of the two components
+            (a, y, z), s, c = moved.translation, sin(alpha), cos(alpha)
+            d = joint.offset if slides else z / c if abs(c) >= abs(s) else -y / s
         of_link: dict[str, Any] = {"inertia": link.inertia, "physical": link.physical, "weight": link.weight}
         row = Row(a, alpha, d, theta, link=link.name, **of_link, **keep)
         if joint_of(row, convention, joint.name, joint.parent, joint.child) == joint:
@@ -356,9 +323,3 @@ def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
 def _angles(s: float, c: float) -> list[float]:
     angle = math.atan2(s + 0.0, c)  # + 0.0: a sine of −0.0 would turn π into −π
     return [angle, math.nextafter(angle, 9.0), math.nextafter(angle, -9.0)]
-
-
-def _along_z(t: VecLike, alpha: float) -> float:
-    """d from the translation (a, −d sin α, d cos α), using the larger of the two components."""
-    s, c = sin(alpha), cos(alpha)
-    return t[2] / c if abs(c) >= abs(s) else -t[1] / s

@@ -20,10 +20,9 @@ from dalembert.base.files.file_bounds import LINKS, NAME, TABLE_COLUMNS, at_most
 from dalembert.base.files.safe_toml import parse_tables
 from dalembert.base.tables.cells import HeadedCells, headed, is_comment, tables_in
 from dalembert.base.tables.cells import Row as CellRow
-from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, Heading, compact, is_number
+from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, check_once, compact, is_number
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.tables import errors_at
-from dalembert.base.tables.wording import nearest, shown, some
+from dalembert.base.tables.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia
@@ -39,6 +38,10 @@ TYPES = {
     **dict.fromkeys(("p", "pris", "prismatic", "t", "translational", "linear", "slide", "slider", "1"), "prismatic"),
     **dict.fromkeys(("c", "continuous"), "continuous"),
     **dict.fromkeys(("f", "fix", "fixed", "tool", "flange", "tcp"), "fixed"),
+}
+CONVENTION_WORDS = {
+    **dict.fromkeys(("standard", "classic", "distal", "sdh"), "standard"),
+    **dict.fromkeys(("modified", "craig", "proximal", "khalil", "mdh"), "modified"),
 }
 KEYS = [column.key for column in COLUMNS]
 ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row without a joint
@@ -68,35 +71,34 @@ class _DHTable:
 
     def __init__(self, table: HeadedCells, path: Path, convention: str | None) -> None:
         self.cells, self.path, self.asked = table.cells, path, convention
-        self.notes, self.columns, self.rows = list(table.cells.notes), table.columns, list(table.rows)
-        self.width = max((at + 1 for at, cell in enumerate(table.header[1]) if cell), default=0)
-        at_most(TABLE_COLUMNS, self.width, "columns", table.where)
-        self._ratios()
-        self._check_columns(table.where, list(table.others.values()))
-        self._take_units()
-        self._share_units()
-        self._check_numbers(table.where, table.others)
-        self.settings = self._settings((*table.before, *(row for row in self.rows if is_comment(row[1]))))
+        self.notes, self.columns, rows = list(table.cells.notes), table.columns, list(table.rows)
         self.guessed: list[str] = []
         self.partial: list[str] = []
+        self.settings = self._settings((*table.before, *(row for row in rows if is_comment(row[1]))))
+        width = max((at + 1 for at, cell in enumerate(table.header[1]) if cell), default=0)
+        at_most(TABLE_COLUMNS, width, "columns", table.where)
+        self.rows = self._joint_rows(rows[self._take_units(rows) :], width)
+        self._ratios()
+        self._check_columns(table.where, list(table.others.values()))
+        self._share_units()
+        self._check_numbers(table.where, table.others)
+
+    def _column(self, at: int) -> list[str]:
+        """The cells below a heading that are not empty."""
+        return [row[at] for _, row in self.rows if at < len(row) and row[at]]
 
     def _ratios(self) -> None:
         """Read a column called i as gear ratios, as in data sheets, unless it counts the rows; n counts them at times."""
-        letters = [k for k, column in enumerate(self.columns) if compact(column.header) in ("i", "n")]
-        rows = self._table() if letters else ()
-        for k in letters:
-            at = self.columns[k].at
-            cells = [row[at] for _, row in rows if at < len(row) and row[at]]
+        for k, column in enumerate(self.columns):
+            cells = self._column(column.at) if compact(column.header) in ("i", "n") else []
             counts = cells in ([str(n + start) for n in range(len(cells))] for start in (0, 1))
             if len(cells) > 1 and all(map(is_number, cells)):
-                self.columns[k] = replace(self.columns[k], column=MEANING["name" if counts else "gear"])
+                self.columns[k] = replace(column, column=MEANING["name" if counts else "gear"])
 
     def _check_numbers(self, where: str, others: Mapping[int, str]) -> None:
         """Refuse an unknown column that holds numbers: torques may depend on them."""
-        rows = self._table() if others else ()
         for at, header in others.items():
-            cells = [row[at] for _, row in rows if at < len(row)]
-            if any(is_number(cell) and set(cell) & set("123456789") for cell in cells):
+            if any(is_number(cell) and set(cell) & set("123456789") for cell in self._column(at)):
                 letters = [unicodedata.name(c, "") for c in header if c.isalpha() and not c.isascii()]
                 foreign = next((name for name in letters if name.startswith("CYRILLIC")), None)
                 hint = f" (it contains the letter {foreign})" if foreign else nearest(header, KEYS)
@@ -106,13 +108,8 @@ class _DHTable:
                 )
 
     def _check_columns(self, where: str, others: Sequence[str]) -> None:
+        check_once(self.columns, where)
         keys = [column.key for column in self.columns]
-        for column in self.columns:
-            if keys.count(column.key) > 1:
-                same = [other.header for other in self.columns if other.key == column.key]
-                raise RobotError(
-                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; remove one of them"
-                )
         for header in others:
             name = re.split(r"[\[(]", header)[0].strip()
             word = "" if " " in name else "".join(c for c in name.lower() if c.isalnum())
@@ -123,25 +120,24 @@ class _DHTable:
                     "if not"
                 )
         if "com" in keys and any(key.startswith("com ") for key in keys):
-            raise RobotError(
-                f"{where}: the centre of mass is given both in one column and in several; remove one of the two forms"
-            )
+            raise RobotError(f"{where}: the centre of mass is given both in one column and in several; remove one form")
         felt = [header for header in others if any(word in header.lower() for word in FELT)]
         self.left_out = [f"the columns {some([shown(x) for x in felt])} of the table"] if felt else []
         unused = [header for header in others if header not in felt]
         if unused:
             self.notes.append(f"columns that were not used: {some([shown(x) for x in unused])}")
 
-    def _take_units(self) -> None:
-        """Read the units from a row of their own below the header."""
-        _, row = self.rows[0] if self.rows else (0, ())
-        written = {x.at: _bare(row[x.at]) for x in self.columns if x.at < len(row) and row[x.at]}
+    def _take_units(self, rows: Sequence[CellRow]) -> int:
+        """Read the units from a row of their own below the header; returns the number of such rows."""
+        _, row = rows[0] if rows else (0, ())
+        cells = {x.at: row[x.at] for x in self.columns if x.at < len(row) and row[x.at]}
+        written = {at: "" if cell.lower() in EMPTY else cell.strip(" []()").lower() for at, cell in cells.items()}
         measured = {x.at: x.column for x in self.columns if x.column.unit is not None}
-        if not any(written.get(at) for at in measured):
-            return
-        if all(at in measured and (not unit or measured[at].unit_words(unit)) for at, unit in written.items()):
-            self.rows = self.rows[1:]
-            self.columns = [replace(x, unit=x.unit or written.get(x.at) or None) for x in self.columns]
+        are_units = all(at in measured and (not unit or measured[at].unit_words(unit)) for at, unit in written.items())
+        if not are_units or not any(written.values()):
+            return 0
+        self.columns = [replace(x, unit=x.unit or written.get(x.at) or None) for x in self.columns]
+        return 1
 
     def _share_units(self) -> None:
         """Use the unit of alpha for theta and offset, and that of a for d, if they have none of their own."""
@@ -151,9 +147,8 @@ class _DHTable:
             if column is None or model is None or column.unit or not model.unit:
                 continue
             by_key[key] = replace(column, unit=model.unit)
-            self.notes.append(
-                f"column '{column.header}' has no unit and is read in {model.unit}, like '{model.header}'"
-            )
+            like = f"{model.unit}, like '{model.header}'"
+            self.notes.append(f"column '{column.header}' has no unit and is read in {like}")
         self.columns = sorted(by_key.values(), key=lambda column: column.at)
 
     def _settings(self, rows: Sequence[CellRow]) -> dict[str, tuple[str, str]]:
@@ -172,7 +167,7 @@ class _DHTable:
         """The requested convention, else the one in the file, else the usual one; a note records which."""
         cells = dict.fromkeys(
             place.text.lower()
-            for row in self._table()
+            for row in self.rows
             for key, place in self.cells.under(self.columns, row).items()
             if key == "convention" and not place.blank
         )
@@ -187,9 +182,7 @@ class _DHTable:
                 "table; change one of them, or load it with convention='standard' or convention='modified'"
             )
         if said is None and previous:
-            self.notes.append(
-                f"the DH convention is assumed to be modified, because a column is called '{previous[0]}'"
-            )
+            self.notes.append(f"the DH convention is assumed to be modified: a column is called '{previous[0]}'")
             return "modified"
         if said is None:
             self.notes.append(
@@ -197,41 +190,35 @@ class _DHTable:
             )
         return said or "standard"
 
-    def _table(self) -> Sequence[CellRow]:
+    def _joint_rows(self, rows: Sequence[CellRow], width: int) -> list[CellRow]:
         """The rows that describe joints."""
-        rows = []
-        for number, row in self.rows:
+        geometry = [c.at for c in self.columns if c.key in (*GEOMETRY, "type")]
+        joints = []
+        for number, row in rows:
             cells = [cell for cell in row if cell.strip("-: ")]
             if not cells or is_comment(row):
                 continue
             if cells[0].lower().strip(": ") in TOTALS:
-                self._note_once(f"{self.cells.row_word} {number} ('{cells[0]}') is a total and was ignored")
-                continue
-            geometry = [c.at for c in self.columns if c.key in (*GEOMETRY, "type")]
-            if not any(at < len(row) and row[at] for at in geometry):
-                self._note_once(f"{self.cells.row_word} {number} has no a, alpha, d or theta and was ignored")
-                continue
-            self._check_width(number, row)
-            rows.append((number, row))
-        return rows
+                self.notes.append(f"{self.cells.row_word} {number} ('{cells[0]}') is a total and was ignored")
+            elif not any(at < len(row) and row[at] for at in geometry):
+                self.notes.append(f"{self.cells.row_word} {number} has no a, alpha, d or theta and was ignored")
+            else:
+                self._check_width(number, row[width:], width)
+                joints.append((number, row))
+        return joints
 
-    def _check_width(self, number: int, row: Sequence[str]) -> None:
+    def _check_width(self, number: int, others: Sequence[str], width: int) -> None:
         """Refuse a number or variable to the right of the header: it has no name, or a decimal comma shifted it."""
-        beyond = next((cell for cell in row[self.width :] if re.fullmatch(r"[-+]?[\d.,]+|\*|[qθ].{0,9}", cell)), None)
+        beyond = next((cell for cell in others if re.fullmatch(r"[-+]?[\d.,]+|\*|[qθ].{0,9}", cell)), None)
         if beyond is not None:
             raise RobotError(
-                f"{self.cells.at(number)}: {shown(beyond)} is to the right of all {self.width} columns of the header; name its "
+                f"{self.cells.at(number)}: {shown(beyond)} is to the right of all {width} columns of the header; name its "
                 "column there, or separate the columns by semicolons if commas are decimal separators"
             )
 
-    def _note_once(self, note: str) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
-
     def robot(self) -> Robot:
         """The arm."""
-        convention, table = self.convention(), self._table()
-        where = self.cells.where
+        convention, table, where = self.convention(), self.rows, self.cells.where
         if not table:
             raise RobotError(f"{where}: the DH table has no rows; an arm needs at least one joint")
         at_most(LINKS, len(table), "rows", where)
@@ -285,7 +272,10 @@ class _DHTable:
 
     def _note_units(self) -> None:
         """Note which columns were converted to SI units."""
-        changed = [f"'{c.header}' from {c.unit}" for c in self.columns if c.unit and not _is_si(c)]
+        written = [(c, set(c.column.unit_words(c.unit))) for c in self.columns if c.unit]
+        changed = [
+            f"'{c.header}' from {c.unit}" for c, units in written if not units <= {c.column.unit, c.column.sliding}
+        ]
         if changed:
             self.notes.append(f"columns converted to SI units: {some(changed, 30)}")
         if self.cells.comma and any(
@@ -314,13 +304,14 @@ class _DHTable:
         d, theta = (offset or d, theta) if slides else (d, offset or theta)
         a, alpha = (_number(cells, key) or 0.0 for key in ("a", "alpha"))
         inertia, visuals = _body(cells, self.path.parent)
+        rotor = _given(cells, slides, inertia="rotor inertia", gear="gear", mass="rotor mass")
         parts: dict[str, Any] = {
             "inertia": inertia,
             "visuals": visuals,
             "physical": self._moments_are_whole(cells, names.get("link") or f"link{count}"),
             "limits": _limits(cells, slides),
-            "friction": _friction(cells, slides),
-            "rotor": _rotor(cells, slides),
+            "friction": Friction(**_given(cells, slides, viscous="viscous", coulomb="coulomb")),
+            "rotor": Rotor(**rotor) if rotor else None,
             "note": cells["note"].text if "note" in cells else "",
         }
         if kind == "fixed" and parts["inertia"].mass:
@@ -352,35 +343,17 @@ class _DHTable:
         blank = {key: key in cells and cells[key].blank for key in ("theta", "d")}
         slides = d_varies or (not theta_varies and (mark.startswith("d") or (blank["d"] and not blank["theta"])))
         if not (theta_varies or d_varies or mark):
-            reason = (
-                "d is blank"
-                if slides
-                else "theta is blank"
-                if blank["theta"]
-                else "neither theta nor d is marked as variable"
-            )
+            key = "d" if slides else "theta"
+            reason = f"{key} is blank" if blank[key] else "neither theta nor d is marked as variable"
             self.guessed.append(f"'{name}' {'prismatic' if slides else 'revolute'} ({reason})")
         return "prismatic" if slides else "revolute"
 
 
 def _convention(text: str, where: str) -> str:
-    word = text.lower().strip()
-    known = {"standard": "standard", "classic": "standard", "distal": "standard", "modified": "modified"}
-    known |= {"craig": "modified", "proximal": "modified", "khalil": "modified", "mdh": "modified", "sdh": "standard"}
-    kind = known.get(re.split(r"[\s,;(]", word)[0]) if word else None
-    if kind is None:
+    word = re.split(r"[\s,;(]", text.lower().strip())[0]
+    if word not in CONVENTION_WORDS:
         raise RobotError(f"{where}: the DH convention is {shown(text)}; it must be one of {', '.join(CONVENTIONS)}")
-    return kind
-
-
-def _bare(cell: str) -> str:
-    """A unit without the surrounding brackets."""
-    return cell.strip(" []()").lower() if cell.lower() not in EMPTY else ""
-
-
-def _is_si(heading: Heading) -> bool:
-    usual = {heading.column.unit, heading.column.sliding or heading.column.unit}
-    return usual >= set(heading.column.unit_words(heading.unit or ""))
+    return CONVENTION_WORDS[word]
 
 
 def _names(cells: Mapping[str, Cell]) -> dict[str, str]:
@@ -396,11 +369,17 @@ def _number(cells: Mapping[str, Cell], key: str, slides: bool = False) -> float 
     return cells[key].number(slides) if key in cells else None
 
 
+def _given(cells: Mapping[str, Cell], slides: bool, **keys: str) -> dict[str, Any]:
+    """{field: number} for the columns of these keys that are there and not blank."""
+    numbers = {field: _number(cells, key, slides) for field, key in keys.items()}
+    return {field: number for field, number in numbers.items() if number is not None}
+
+
 def _limits(cells: Mapping[str, Cell], slides: bool) -> Limits:
-    values = {key: _number(cells, key, slides) for key in LIMIT_KEYS}
+    values = _given(cells, slides, **{key: key for key in LIMIT_KEYS})
     both = ends(cells["range"], slides) if "range" in cells else None
     if both is not None:
-        if values["lower"] is not None or values["upper"] is not None:
+        if "lower" in values or "upper" in values:
             raise cells["range"].wrong("a range is given as well as a lower or upper limit; remove one of them")
         values["lower"], values["upper"] = both
     return Limits(**values)
@@ -433,15 +412,3 @@ def _body(cells: Mapping[str, Cell], folder: Path) -> tuple[Inertia, tuple[Shape
             "xyz = ['-150 mm', 0, 0], and several shapes as {…}, {…}"
         ) from None
     return read_body(Table(given, where, ("shapes",)), folder)
-
-
-def _friction(cells: Mapping[str, Cell], slides: bool) -> Friction:
-    given = {key: _number(cells, key, slides) for key in ("viscous", "coulomb")}
-    return Friction(**{key: value for key, value in given.items() if value})
-
-
-def _rotor(cells: Mapping[str, Cell], slides: bool) -> Rotor | None:
-    keys = {"inertia": "rotor inertia", "gear": "gear", "mass": "rotor mass"}
-    given = {key: _number(cells, header, slides) for key, header in keys.items()}
-    told_of: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    return Rotor(**told_of) if told_of else None

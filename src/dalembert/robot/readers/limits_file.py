@@ -11,8 +11,7 @@ CSV     a header such as ``joint,effort,velocity [deg/s]``, then one line per jo
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +19,9 @@ from typing import Any
 
 from dalembert.base.files.file_bounds import LIMITS_BYTES, SMALLEST_LIMIT
 from dalembert.base.files.safe_toml import parse_tables, read_text
-from dalembert.base.tables.cells import TEXT_TABLES, WORKBOOKS, headed, is_comment, tables_in
-from dalembert.base.tables.columns import Cell, spelled
-from dalembert.base.tables.tables import errors_at
-from dalembert.base.tables.wording import nearest, shown, some
+from dalembert.base.tables.cells import TEXT_TABLES, WORKBOOKS, headed, tables_in
+from dalembert.base.tables.columns import Cell, check_once, spelled
+from dalembert.base.tables.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import LIMIT_KEYS, Joint, Robot
 from dalembert.robot.readers.dh_columns import JOINT, LIMITS
@@ -56,10 +54,6 @@ def with_limits(robot: Robot, source: str) -> Robot:
     return robot.replace(joints=tuple(map(with_own, robot.joints)))
 
 
-def _names(robot: Robot) -> list[str]:
-    return [joint.name for joint in robot.moving_joints]
-
-
 def _known(where: str, kind: str) -> str:
     if kind not in LIMIT_KEYS:
         raise RobotError(
@@ -68,13 +62,23 @@ def _known(where: str, kind: str) -> str:
     return kind
 
 
-def _limit_value(where: str, value: Any) -> float:
+def _joint(where: str, robot: Robot, name: str, known: Collection[str]) -> str:
+    """The name, after checking that it belongs to a moving joint."""
+    if name not in known:
+        names = list(known)
+        raise RobotError(
+            f"{where}: robot '{robot.name}' has no joint {shown(name)}; its joints are {some(names)}{nearest(name, names)}"
+        )
+    return name
+
+
+def _number(where: str, value: Any) -> float:
     try:
         number = float(value)
     except OverflowError:
         raise RobotError(f"{where}: {shown(value)} is too large for a number; the largest is 1.8e308") from None
     except (TypeError, ValueError):
-        raise RobotError(f"{where}: {shown(value)} is not a number") from None
+        number = math.nan
     if isinstance(value, bool) or math.isnan(number):
         raise RobotError(f"{where}: {shown(value)} is not a number")
     return number
@@ -82,7 +86,7 @@ def _limit_value(where: str, value: Any) -> float:
 
 def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
     """One number for all joints, or one number per joint."""
-    names = _names(robot)
+    names = [joint.name for joint in robot.moving_joints]
     if len(values) == 1:
         values = values * len(names)
     if len(values) != len(names):
@@ -92,7 +96,7 @@ def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
         )
     for name, value in zip(names, values, strict=True):
         if value != "-":
-            yield where, name, kind, _limit_value(f"{where}, {kind} of joint '{name}'", value)
+            yield where, name, _known(where, kind), _number(f"{where}, {kind} of joint '{name}'", value)
 
 
 def _from_text(robot: Robot, text: str) -> Given:
@@ -104,33 +108,21 @@ def _from_text(robot: Robot, text: str) -> Given:
                 f"{where}: {shown(part)} is neither a file that ends in .toml or .csv nor text like "
                 '"effort: 87 87 12; velocity: 2"'
             )
-        yield from _each(robot, where, _known(where, kind.strip()), numbers.replace(",", " ").split())
-
-
-def _joint(where: str, robot: Robot, name: str, known: Mapping[str, None]) -> str:
-    """The name, after checking that it belongs to a moving joint."""
-    if name not in known:
-        names = list(known)
-        raise RobotError(
-            f"{where}: robot '{robot.name}' has no joint {shown(name)}; its joints are {some(names)}{nearest(name, names)}"
-        )
-    return name
+        yield from _each(robot, where, kind.strip(), numbers.replace(",", " ").split())
 
 
 def _from_toml(robot: Robot, path: Path) -> Given:
     data = parse_tables(read_text(path, LIMITS_BYTES, "limits file"), str(path))
-    known = dict.fromkeys(_names(robot))
+    tables = data.pop("joints", {})
     for key, value in data.items():
-        if key != "joints":
-            yield from _each(robot, str(path), _known(str(path), key), value if isinstance(value, list) else [value])
-    tables = data.get("joints", {})
+        yield from _each(robot, str(path), key, value if isinstance(value, list) else [value])
     if not isinstance(tables, dict) or not all(isinstance(entries, dict) for entries in tables.values()):
         raise RobotError(f"{path}: 'joints' must be tables like [joints.NAME]")
+    known = {joint.name for joint in robot.moving_joints}
     for name, entries in tables.items():
         where = f"{path}, [joints.{name}]"
-        _joint(where, robot, name, known)
         for kind, value in entries.items():
-            yield where, name, _known(where, kind), _limit_value(f"{where}, {kind}", value)
+            yield where, _joint(where, robot, name, known), _known(where, kind), _number(f"{where}, {kind}", value)
 
 
 def _from_table(robot: Robot, path: Path) -> Given:
@@ -141,18 +133,11 @@ def _from_table(robot: Robot, path: Path) -> Given:
         )
     for header in table.others.values():
         _known(table.where, header)
-    keys = [x.key for x in table.columns]
-    if twice := [key for key, times in Counter(keys).items() if times > 1]:
-        raise RobotError(f"{table.where}: the column {min(twice)} appears more than once")
+    check_once(table.columns, table.where)
     slides = {joint.name: joint.type == "prismatic" for joint in robot.moving_joints}
-    known, width = dict.fromkeys(slides), len(table.header[1])
-    for row in table.rows:
-        if not any(row[1]) or is_comment(row[1]):
-            continue
-        where, cells = table.cells.at(row[0]), table.cells.under(table.columns, row)
-        if len(row[1]) != width:
-            raise RobotError(f"{where}: the row has {len(row[1])} values, but the header has {width} columns")
-        name = _joint(where, robot, cells.pop("name").text, known)
+    for row in table.filled():
+        where, cells = table.entries(row)
+        name = _joint(where, robot, cells.pop("name").text, slides)
         for kind, cell in cells.items():
             if not cell.blank:
                 yield where, name, kind, _limit(cell, slides[name])

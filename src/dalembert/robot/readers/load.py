@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dalembert.base.files.file_bounds import COMPILE_SECONDS, MANY_JOINTS
 from dalembert.base.tables.cells import TEXT_TABLES, WORKBOOKS
-from dalembert.base.tables.tables import errors_at, nearest, shown, some
+from dalembert.base.tables.wording import counted, errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import Robot
 
@@ -84,25 +84,23 @@ def load_robot(
             robot = with_density(robot, density, path.parent)
     check_numbers(robot.replace(source=where))  # messages name the file, not the publication of the numbers
     robot = with_right_angles(with_known_limits(robot), snap)
-    if robot.left_out:
-        left_out = some(robot.left_out, 20, "; ")
-        warnings.warn(f"{where}: not modelled, although torques depend on it: {left_out}", ModelWarning, stacklevel=3)
     part = part_of(robot, where, lock=lock, root=root, chain=tip is not None)
+    findings = (
+        [f"not modelled, although torques depend on it: {some(robot.left_out, 20, '; ')}"] if robot.left_out else []
+    )
     if light := without_mass(part):
-        warnings.warn(
-            f"{where}: the moving link{'s' * (len(light) > 1)} {some([shown(x) for x in light])} "
-            f"{'have' if len(light) > 1 else 'has'} no mass, although others have one; add it to the file, or compute it "
-            "from the shapes with density=2700 (--density aluminium)",
-            ModelWarning,
-            stacklevel=3,
+        links = counted(len(light), "moving link has", "moving links have")
+        findings.append(
+            f"{links} no mass, although others have one: {some([shown(x) for x in light])}; add it to the file, or compute "
+            "it from the shapes with density=2700 (--density aluminium)"
         )
     if (count := len(part.tree_joints)) > MANY_JOINTS:
-        warnings.warn(
-            f"{where}: the robot has {count} moving joints; the first call of each function compiles for about "
-            f"{COMPILE_SECONDS * count:.0f} s or more; root= and tip= (--root, --tip) or lock= (--lock) select a part",
-            ModelWarning,
-            stacklevel=3,
+        findings.append(
+            f"the robot has {count} moving joints; the first call of each function compiles for about "
+            f"{COMPILE_SECONDS * count:.0f} s or more; root= and tip= (--root, --tip) or lock= (--lock) select a part"
         )
+    for finding in findings:
+        warnings.warn(f"{where}: {finding}", ModelWarning, stacklevel=3)
     # only for the selected part: an antenna on the base does not prevent loading an arm
     check_physical(part.replace(source=where), physical, level=4)
     return part
@@ -136,11 +134,11 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
         raise RobotError(f"{path}: arguments ({', '.join(arguments)}) are for .xacro files, not for '{path.suffix}'")
     kind = _xml_kind(path) if suffix == ".xml" else suffix
     reader = resolve_name(f"dalembert.robot.readers.{READERS[kind]}")
-    if kind in TABLES or kind == ".toml":
-        robot = reader(path, convention) if kind in TABLES else reader(path)
-        with errors_at(str(path)):
-            return robot if tip in (None, robot.tip.name) else robot.with_tip(tip)
-    return reader(path, tip, arguments) if kind == ".xacro" else reader(path, tip)
+    if kind not in TABLES and kind != ".toml":
+        return reader(path, tip, arguments) if kind == ".xacro" else reader(path, tip)
+    robot = reader(path, convention) if kind in TABLES else reader(path)
+    with errors_at(str(path)):
+        return robot if tip in (None, robot.tip.name) else robot.with_tip(tip)
 
 
 def _near(path: Path) -> str:

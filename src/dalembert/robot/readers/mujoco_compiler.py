@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.base.environment.extras import extra
 from dalembert.base.files.file_bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_most
-from dalembert.base.tables.tables import some
+from dalembert.base.tables.wording import some
 from dalembert.errors import RobotError
 
 LOOPS = ("connect", "weld")  # equality constraints that close chains
@@ -59,9 +59,11 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
     with extra("mujoco", f"{source}: reading MJCF"):
         import mujoco
     try:
-        spec = _spec(mujoco, source, text, folder)
+        spec = mujoco.MjSpec.from_file(source) if text is None else mujoco.MjSpec.from_string(text)
     except ValueError as error:
         raise RobotError(f"{source}: MuJoCo cannot read it: {_one_line(error)}") from None
+    if folder is not None:
+        spec.modelfiledir = folder
     at_most(MJCF_BODIES, len(spec.bodies), "bodies", source)  # including attached models
     at_most(MJCF_JOINTS, len(spec.joints), "joints", source)
     notes: list[str] = []
@@ -86,23 +88,13 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
         "joint_kinds": _words(mujoco.mjtJoint, model.jnt_type),
         "loop_kinds": _words(mujoco.mjtEq, model.eq_type[loops]),
         "loop_ends": _words(mujoco.mjtObj, model.eq_objtype[loops]),
-        "gravity": _gravity(mujoco, model),
+        "gravity": [0.0] * 3 if _disabled(mujoco, model, "GRAVITY") else model.opt.gravity.tolist(),
     }
     arrays = {name: np.asarray(getattr(model, name)) for name in FIELDS}
     arrays |= {name: np.asarray(getattr(model, name))[loops] for name in EQUALITY_FIELDS}
     arrays |= {f"joint_{name}": np.asarray(getattr(model, name))[couplings] for name in EQUALITY_FIELDS}
     arrays |= {name: np.asarray(getattr(model, name))[motors] for name in MOTOR_FIELDS if hasattr(model, name)}
     return plain, arrays
-
-
-def _spec(mujoco: Any, source: str, text: str | None, folder: str | None) -> Any:
-    """MuJoCo's parsed model."""
-    if text is None:
-        return mujoco.MjSpec.from_file(source)
-    spec = mujoco.MjSpec.from_string(text)
-    if folder is not None:
-        spec.modelfiledir = folder
-    return spec
 
 
 def _one_line(error: Exception) -> str:
@@ -213,10 +205,10 @@ def _switch_off(mujoco: Any, model: Any) -> None:
             for field in fields:
                 if hasattr(model, field):
                     getattr(model, field)[:] = 0
-    passive = not _disabled(mujoco, model, "PASSIVE") and not all(
-        _disabled(mujoco, model, flag) for flag in ("SPRING", "DAMPER")
-    )
-    if not passive or not model.ngravcomp:  # MuJoCo counts only bodies with positive gravcomp, not negative
+    no_forces = all(_disabled(mujoco, model, flag) for flag in ("SPRING", "DAMPER"))
+    if (
+        _disabled(mujoco, model, "PASSIVE") or no_forces or not model.ngravcomp
+    ):  # MuJoCo counts only bodies with positive gravcomp, not negative
         model.body_gravcomp[:] = 0
 
 
@@ -254,25 +246,28 @@ def _left_out(mujoco: Any, model: Any) -> Iterator[str]:
     yield from _held_by_motors(model, joints)
     on_joints = _drives_a_joint(mujoco, model)
     actuators = _names(mujoco, model, "ACTUATOR", len(model.actuator_biastype))
-    for fields, names, what in (
-        (("jnt_stiffnesspoly",), joints, "nonlinear joint springs"),
-        (("dof_dampingpoly",), joints, "nonlinear joint damping"),
-        (("jnt_springyield",), joints, "yielding joint springs"),
-        (TENDON_FORCES, _tendons(mujoco, model), "springs, damping, friction, inertia and limits of tendons"),
-        (("actuator_dampingpoly",), actuators, "nonlinear damping of actuators"),
-    ):
-        if having := [name for k, name in enumerate(names) if _any(model, fields, k)]:
-            yield f"{what}: {some(having, 5)}"
     rough = model.actuator_biastype == int(getattr(mujoco.mjtBias, "mjBIAS_DCMOTOR", -1))
-    if having := [name for k, name in enumerate(actuators) if rough[k] and _any(model, ("actuator_biasprm",), k)]:
-        yield f"cogging and friction of dcmotor actuators: {some(having, 5)}"
-    of_motors = ("actuator_armature", "actuator_damping")
-    if having := [name for k, name in enumerate(actuators) if not on_joints[k] and _any(model, of_motors, k)]:
-        yield f"armature and damping of actuators that do not drive a single joint: {some(having, 5)}"
-    equalities, kinds = _names(mujoco, model, "EQUALITY", model.neq), _words(mujoco.mjtEq, model.eq_type)
-    others = [k for k, kind in enumerate(kinds) if model.eq_active0[k] and kind not in (*LOOPS, "joint")]
-    if others:
-        yield f"equality constraints of tendons and flexible bodies: {some([equalities[k] for k in others], 5)}"
+    kinds = np.array(_words(mujoco.mjtEq, model.eq_type))
+    equalities = _names(mujoco, model, "EQUALITY", model.neq)
+    for fields, names, among, what in (
+        (("jnt_stiffnesspoly",), joints, None, "nonlinear joint springs"),
+        (("dof_dampingpoly",), joints, None, "nonlinear joint damping"),
+        (("jnt_springyield",), joints, None, "yielding joint springs"),
+        (TENDON_FORCES, _tendons(mujoco, model), None, "springs, damping, friction, inertia and limits of tendons"),
+        (("actuator_dampingpoly",), actuators, None, "nonlinear damping of actuators"),
+        (("actuator_biasprm",), actuators, rough, "cogging and friction of dcmotor actuators"),
+        (
+            *(("actuator_armature", "actuator_damping"), actuators, ~on_joints),
+            "armature and damping of actuators that do not drive a single joint",
+        ),
+        (
+            *(("eq_active0",), equalities, ~np.isin(kinds, (*LOOPS, "joint"))),
+            "equality constraints of tendons and flexible bodies",
+        ),
+    ):
+        having = [x for k, x in enumerate(names) if (among is None or among[k]) and _any(model, fields, k)]
+        if having:
+            yield f"{what}: {some(having, 5)}"
     if not _disabled(mujoco, model, "CONTACT", "CONSTRAINT") and (model.npair or _can_touch(mujoco, model)):
         yield "contacts between geoms that can collide"
     if model.opt.density != 0 or model.opt.viscosity != 0:
@@ -336,8 +331,3 @@ def _tendons(mujoco: Any, model: Any) -> list[str]:
 def _words(enumeration: Any, values: Any) -> list[str]:
     """The enumeration values as words: mjJNT_HINGE is "hinge"."""
     return [str(enumeration(int(value))).rsplit("_", 1)[-1].lower() for value in values]
-
-
-def _gravity(mujoco: Any, model: Any) -> list[float]:
-    off = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
-    return [0.0, 0.0, 0.0] if off else [float(x) for x in model.opt.gravity]

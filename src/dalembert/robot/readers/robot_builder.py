@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dalembert.base.tables.tables import errors_at, some
+from dalembert.base.tables.wording import errors_at, some
 from dalembert.robot.model.joint_couplings import Coupling
-from dalembert.robot.model.multi_dof_joints import virtual_joints, virtual_note
+from dalembert.robot.model.multi_dof_joints import screw, virtual_joints, virtual_note
 from dalembert.robot.model.robot import Frame, Joint, Link, Robot
-from dalembert.robot.readers.dh import screw
 
 
 class RobotBuilder:
@@ -49,10 +48,9 @@ class RobotBuilder:
             tuple(f"{finding}: {some(list(places), self.shown)}" for finding, places in findings.items())
             for findings in (self.ignored, self.left_out)
         )
-        parts = {"links": self.links, "joints": self.joints, "couplings": self.couplings}
         fields = {"source": self.source, "notes": (*self.sentences, *notes), "left_out": left_out} | fields
         with errors_at(self.source):
-            return Robot(name, **{key: tuple(values) for key, values in parts.items()}, **fields)  # type: ignore[arg-type]
+            return Robot(name, tuple(self.links), tuple(self.joints), couplings=tuple(self.couplings), **fields)
 
     def with_tip(self, robot: Robot, tip: str | None, sites: Sequence[Frame] | None = None) -> Robot:
         """The robot with the link or site ``tip`` as its tip, or else with a note on the default tip."""

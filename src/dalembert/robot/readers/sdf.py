@@ -18,7 +18,7 @@ from typing import Any
 from dalembert.base.algebra.vectors import ZERO, VecLike, Z
 from dalembert.base.files.file_bounds import LINKS, UNLIMITED, at_most
 from dalembert.base.files.safe_xml import file_or_text
-from dalembert.base.tables.tables import errors_at
+from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling
@@ -27,7 +27,7 @@ from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.robot_builder import RobotBuilder
 from dalembert.robot.readers.sdf_frames import MODEL, WORLD, SdfElement, SdfFile, SdfScope
-from dalembert.robot.readers.table_parts import symmetric
+from dalembert.robot.readers.table_parts import moments
 from dalembert.robot.readers.urdf_shapes import ATTRIBUTES
 
 TEXT = "SDF text"
@@ -139,15 +139,11 @@ class _SdfReader(RobotBuilder):
         for tag in FORCES["inertial"]:
             if inertial.child(tag).given:
                 self.note(tag, f"link '{called}'", torques=True)
-        tensor = inertial.child("inertia")
-        xx, yy, zz = (tensor.number(key, 1.0) for key in ("ixx", "iyy", "izz"))
-        xy, xz, yz = (tensor.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
         place, relative_to = inertial.pose()
         if relative_to not in ("", link.name()):
-            raise RobotError(
-                f"{link.where}: <pose> of <inertial> is relative to '{relative_to}'; it must be relative to its link"
-            )
-        return Inertia(inertial.number("mass", 1.0), ZERO, symmetric(xx, yy, zz, xy, yz, xz)).seen_from(place)
+            allowed = "it must be relative to its link"
+            raise RobotError(f"{link.where}: <pose> of <inertial> is relative to '{relative_to}'; {allowed}")
+        return Inertia(inertial.number("mass", 1.0), ZERO, moments(inertial.child("inertia"), 1.0)).seen_from(place)
 
     def _shapes(self, scope: SdfScope, name: str, link: SdfElement, tag: str) -> tuple[Shape, ...]:
         shapes = []
@@ -191,16 +187,13 @@ class _SdfReader(RobotBuilder):
             self.note("gearbox joints", f"joint '{name}'", torques=True)
             return
         if kind not in JOINT_KINDS:
-            raise RobotError(
-                f"{where} has type '{kind}', which is not supported; supported types are {', '.join(JOINT_KINDS)}"
-            )
+            known = ", ".join(JOINT_KINDS)
+            raise RobotError(f"{where} has type '{kind}', which is not supported; supported types are {known}")
         parent, child = (self._end(scope, joint, tag) for tag in ("parent", "child"))
         if child == WORLD:
             raise RobotError(f"{where} has the child 'world', which does not move; make 'world' the parent")
         if scope.is_static and kind != "fixed":
-            raise RobotError(
-                f"{where} has type '{kind}' in a static model; set <static> to false, or make the joint fixed"
-            )
+            raise RobotError(f"{where} has type '{kind}' in a static model; set <static> to false, or make it fixed")
         at = scope.in_world() @ scope.pose_of(joint.name(), where)
         placement, link_frame = self.stands[parent].inverse @ at, at.inverse @ self.stands[child]
         if parent == WORLD:

@@ -15,7 +15,7 @@ from typing import Any
 from dalembert.base.files.file_bounds import XML_ELEMENTS, at_most
 from dalembert.base.files.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.base.tables.located import REQUIRED, XmlElement, XmlParent
-from dalembert.base.tables.tables import nearest, shown, some
+from dalembert.base.tables.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.placement import Placement
 
@@ -52,9 +52,7 @@ class SdfElement(XmlParent):
         x, y, z, *turn = self.numbers("pose", 7 if form == "quat_xyzw" else 6)
         if form == "quat_xyzw":
             if abs(math.hypot(*turn) - 1.0) > QUATERNION:
-                raise RobotError(
-                    f"{self.where}: the quaternion of <pose> is {shown(self.text('pose'))}; its norm must be 1"
-                )
+                raise self.wrong("pose", self.text("pose"), "a quaternion of norm 1 after the position")
             qx, qy, qz, qw = turn
             return Placement.quaternion(qw, qx, qy, qz, (x, y, z)), relative_to
         if pose.text("degrees", "false").lower() in ("true", "1"):
@@ -133,9 +131,8 @@ class SdfScope:
         self.depth: int = 0 if parent is None else parent.depth + 1
         if self.depth > NESTED:
             raise RobotError(f"{element.where}: models are nested more than {NESTED} deep")
-        self.links, self.joints, self.frames = (
-            {x.name(): x for x in element.each(tag)} for tag in ("link", "joint", "frame")
-        )
+        parts = ({x.name(): x for x in element.each(tag)} for tag in ("link", "joint", "frame"))
+        self.links, self.joints, self.frames = parts
         self.models: dict[str, SdfScope] = {}
         self._places: dict[str, Placement] = {}
         for model in element.each("model"):
@@ -147,9 +144,7 @@ class SdfScope:
     def add(self, model: SdfScope) -> None:
         """Add a nested model."""
         if model.name in self.models:
-            raise RobotError(
-                f"{self.element.where}: two models are called '{model.name}'; give one of them another <name>"
-            )
+            raise RobotError(f"{self.element.where}: two models are called '{model.name}'; give one another <name>")
         self.models[model.name] = model
 
     def _include(self, include: SdfElement) -> None:
@@ -186,13 +181,9 @@ class SdfScope:
 
     def in_world(self) -> Placement:
         """The pose of the model in the world."""
-        return Placement() if self.parent is None else self.parent.in_world() @ self.pose_in_parent()
-
-    def pose_in_parent(self) -> Placement:
-        """The pose of the model in the frame of its parent."""
         if self.parent is None:
             return Placement()
-        return self.parent.pose_of(self.name, self.element.where)
+        return self.parent.in_world() @ self.parent.pose_of(self.name, self.element.where)
 
     def pose_of(self, name: str, where: str, waiting: tuple[str, ...] = ()) -> Placement:
         """The pose of a frame of this model in the model frame."""
@@ -208,15 +199,14 @@ class SdfScope:
         if name in waiting:
             raise RobotError(f"{where}: the poses of {some([*waiting, name])} are relative to one another in a cycle")
         at_most(CHAIN, len(waiting), "frames in one chain, each relative to the next", where)
-        self._places[name] = self._pose(name, where, (*waiting, name))
-        return self._places[name]
-
-    def _pose(self, name: str, where: str, waiting: tuple[str, ...]) -> Placement:
+        waiting = (*waiting, name)
         if name in self.models:
-            return self.models[name].place_of(waiting)
-        element, default = self._element(name, where)
-        pose, relative_to = element.pose()
-        return self.pose_of(relative_to or default, element.where, waiting) @ pose
+            self._places[name] = self.models[name].place_of(waiting)
+        else:
+            element, default = self._element(name, where)
+            pose, relative_to = element.pose()
+            self._places[name] = self.pose_of(relative_to or default, element.where, waiting) @ pose
+        return self._places[name]
 
     def place_of(self, waiting: tuple[str, ...]) -> Placement:
         """The pose of the model in its parent, while the poses of ``waiting`` are being resolved."""
@@ -281,17 +271,14 @@ class SdfScope:
             return holder.link_of(name, where)
         if name in self.links:
             return self, name
-        if name in self.joints:
-            return self.link_of(self.joints[name].text("child"), where, waiting)
-        if name in self.frames:
-            return self.link_of(self.frames[name].attribute("attached_to") or MODEL, where, waiting)
         if name in self.models:
             return self.models[name].link_of(MODEL, where)
-        if name == WORLD or (self.is_world and name == MODEL):
+        is_part = name in self.joints or name in self.frames
+        if not is_part and (name == WORLD or (self.is_world and name == MODEL)):
             return None
-        if name == MODEL:
+        if not is_part and name == MODEL:
             return self._canonical(where)
-        raise self.unknown(name, where)
+        return self.link_of(self._element(name, where)[1], where, waiting)
 
     def _canonical(self, where: str) -> tuple[SdfScope, str] | None:
         named = self.element.attribute("canonical_link")

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.tables import errors_at, some
 from dalembert.base.tables.units import LENGTH, LONGEST, MASS
-from dalembert.base.tables.wording import counted
+from dalembert.base.tables.wording import counted, errors_at, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.materials import density_of

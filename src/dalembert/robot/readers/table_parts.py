@@ -8,31 +8,22 @@ from typing import Any
 
 from dalembert.base.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.base.tables import units as si
-from dalembert.base.tables.located import Located, Table
-from dalembert.base.tables.tables import errors_at, parse_angle
-from dalembert.base.tables.units import parse_quantity, quantity
+from dalembert.base.tables.located import REQUIRED, Located, Table
+from dalembert.base.tables.units import parse_angle, parse_quantity
+from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.placement import Placement, no_rotation
-from dalembert.robot.model.robot import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
+from dalembert.robot.model.robot import ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
+from dalembert.robot.readers.dh_columns import LIMITS
 from dalembert.robot.terms import TERMS, Term
 
 INERTIA_KEYS = ("mass", "com", "inertia")
 PLACEMENT_KEYS = ("xyz", "rpy", "rotation")
-# the units of strings, for revolute and for prismatic joints
-LIMIT_UNITS = {
-    **dict.fromkeys(("lower", "upper"), (si.ANGLE, si.LENGTH)),
-    "velocity": (si.UNITS["rad/s"], si.UNITS["m/s"]),
-    "acceleration": (si.UNITS["rad/s²"], si.UNITS["m/s²"]),
-    "effort": (si.UNITS["N m"], si.UNITS["N"]),
-}
-TERM_UNITS = {
-    "rad": LIMIT_UNITS["lower"],
-    "rad/s": LIMIT_UNITS["velocity"],
-    "N m": LIMIT_UNITS["effort"],
-    "N m s/rad": (si.UNITS["N m s/rad"], si.UNITS["N s/m"]),
-}
+LIMIT_COLUMNS = {column.key: column for column in LIMITS}
+# {unit of a term at a revolute joint: unit at a prismatic joint}, for those that may be strings
+SLIDING = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m s/rad": "N s/m"}
 ROTOR_UNITS = {"mass": si.MASS, "inertia": si.INERTIA, "transverse": si.INERTIA, "position": si.LENGTH}
 CURVES = ("continuous_curve", "peak_curve")
 TENSOR_KEYS = ("xx", "yy", "zz", "xy", "xz", "yz")
@@ -41,6 +32,12 @@ TENSOR_KEYS = ("xx", "yy", "zz", "xy", "xz", "yz")
 def symmetric(xx: float, yy: float, zz: float, xy: float, yz: float, xz: float) -> MatLike:
     """The inertia tensor from its six entries."""
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+
+def moments(element: Located, default: Any = REQUIRED) -> MatLike:
+    """The inertia tensor from ixx, iyy, … of an XML element; the products are 0 by default."""
+    xx, yy, zz = (element.number(key, default) for key in ("ixx", "iyy", "izz"))
+    return symmetric(xx, yy, zz, *(element.number(key, 0.0) for key in ("ixy", "iyz", "ixz")))
 
 
 def read_tensor(table: Table) -> MatLike:
@@ -64,9 +61,7 @@ def read_inertia(table: Table) -> Inertia:
     if isinstance(table.get("inertia", None), Inertia):
         for key in ("mass", "com"):
             if key in table:
-                raise RobotError(
-                    f"{table.where}: '{key}' is given twice, on its own and in 'inertia'; remove one of them"
-                )
+                raise RobotError(f"{table.where}: '{key}' is given twice, alone and in 'inertia'; remove one of them")
         return table.get("inertia")
     com = table.vector("com", ZERO, units=si.LENGTH)
     return Inertia(table.number("mass", 0.0, units=si.MASS), com, read_tensor(table))
@@ -88,9 +83,7 @@ def read_placement(table: Table) -> Placement:
         raise RobotError(f"{table.where}: both 'rpy' and 'rotation' are given; give only one of them")
     R = table.rows("rotation", table.get("rotation"), "3 rows of 3 numbers")
     if no_rotation(R):
-        raise RobotError(
-            f"{table.where}: 'rotation' is not a rotation matrix (its rows must be right-handed unit axes)"
-        )
+        raise RobotError(f"{table.where}: 'rotation' is not a rotation matrix; its rows must be right-handed unit axes")
     return Placement(R, xyz)
 
 
@@ -115,8 +108,13 @@ def _part(parent: Any, kind: type[Any], default: Any, read: Callable[[Any], dict
         return kind(**values)
 
 
-def read_friction(parent: Table, *, turns: bool) -> Friction:
-    """The ``friction`` of a joint; angles may be strings with units if it ``turns``."""
+def read_joint_parts(table: Table, *, turns: bool) -> dict[str, Any]:
+    """Friction, limits and drive of a joint; angles may be strings with units if it ``turns``."""
+    drive = {"rotor": read_rotor(table), "motor": read_motor(table), "gear": read_gear(table)}
+    return {"friction": _read_friction(table, turns), "limits": read_limits(table, turns=turns), **drive}
+
+
+def _read_friction(parent: Table, turns: bool) -> Friction:
     if isinstance(parent.get("friction", None), Friction):
         return parent.get("friction")
     table = parent.part("friction", tuple(TERMS))
@@ -143,7 +141,7 @@ def _in_si(kind: type[Term], value: Any, turns: bool) -> Any:
 def _number_of(value: Any, unit: str, turns: bool) -> Any:
     if not isinstance(value, str):
         return value
-    number = parse_quantity(value, TERM_UNITS[unit][not turns]) if unit in TERM_UNITS else None
+    number = parse_quantity(value, si.UNITS[unit if turns else SLIDING[unit]]) if unit in SLIDING else None
     number = parse_angle(value) if number is None and unit == "rad" and turns else number
     return value if number is None else number
 
@@ -152,8 +150,10 @@ def read_limits(parent: Table, *, turns: bool) -> Limits:
     """The ``limits`` of a joint; angles may be strings with units if it ``turns``."""
 
     def read(table: Table) -> dict[str, Any]:
-        form = {key: {"angle": turns and key != "effort", "units": LIMIT_UNITS[key][not turns]} for key in LIMIT_KEYS}
-        return {key: table.number(key, None, infinite=True, **form[key]) for key in LIMIT_KEYS}
+        return {
+            key: table.number(key, None, infinite=True, angle=turns and key != "effort", units=column.units(not turns))
+            for key, column in LIMIT_COLUMNS.items()
+        }
 
     return _part(parent, Limits, Limits(), read)
 
@@ -188,17 +188,8 @@ def read_gear(parent: Located) -> Gear | None:
 
 def _quantities(part: Located, kind: type[DrivePart]) -> dict[str, Any]:
     """Name and numbers of a motor or gear, each in its own unit or as a string with another unit."""
-    units = {entry.name: entry.metadata["unit"] for entry in kind.numbers() if entry.name in part}
-    return {"name": part.name("name", "")} | {
-        key: _quantity(part, key, part.get(key), unit) for key, unit in units.items()
-    }
-
-
-def _quantity(part: Located, key: str, value: object, unit: str) -> float:
-    if isinstance(value, str) and isinstance(part, Table):
-        with errors_at(part.where):
-            return quantity(value, unit, f"'{key}'")
-    return part.scalar(key, value)
+    units = {entry.name: si.UNITS[entry.metadata["unit"]] for entry in kind.numbers() if entry.name in part}
+    return {"name": part.name("name", "")} | {key: part.number(key, units=known) for key, known in units.items()}
 
 
 def _curve(part: Located, key: str) -> tuple[tuple[float, float], ...]:
@@ -212,7 +203,8 @@ def _curve(part: Located, key: str) -> tuple[tuple[float, float], ...]:
     else:
         words = part.items(key, value, (2 * (-(-len(value.split()) // 2)),), must)
         points = list(zip(words[::2], words[1::2], strict=True))
-    return tuple((_quantity(part, key, n, "rad/s"), _quantity(part, key, T, "N m")) for n, T in points)
+    speed, torque = si.UNITS["rad/s"], si.UNITS["N m"]
+    return tuple((part.scalar(key, n, units=speed), part.scalar(key, T, units=torque)) for n, T in points)
 
 
 def _unused(joint: Joint) -> list[str]:

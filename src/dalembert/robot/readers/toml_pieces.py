@@ -42,7 +42,7 @@ def toml_pieces(robot: Robot, bodies: tuple[Body, ...]) -> list[Piece]:
     parts = ["tip", "gravity"]
     for i in range(len(bodies)):
         parts += [f"{part}_{i}" for part in ("link", "place", "frame", "rotor", "friction")]
-    changed = list(_whole(robot, bodies))
+    changed = [piece for piece in _whole(robot, bodies) if piece]
     return [{"when": parts, "same": writer.write_toml(robot), "changed": changed}]
 
 
@@ -50,88 +50,66 @@ def _vector(letter: str, i: int | None = None) -> tuple[float, ...]:
     return tuple(_Slot(f"{letter}{x}" if i is None else f"{letter}{x}_{i}") for x in "xyz")
 
 
-def _cut(lines: list[str]) -> list[Piece]:
-    """Lines as texts and slots, each line with its line break."""
-    pieces = "".join(f"{line}\n" for line in lines).split("\0")
-    return [{"slot": piece} if k % 2 else piece for k, piece in enumerate(pieces) if piece]
-
-
 def _either(when: list[str], same: Iterator[str], changed: Iterator[str]) -> Piece:
-    return {"when": when, "same": "".join(f"{line}\n" for line in same), "changed": _cut(list(changed))}
+    """Lines for an unchanged and for a changed part, the latter as texts and slots."""
+    text, pieces = ("".join(f"{line}\n" for line in lines) for lines in (same, changed))
+    cut = [{"slot": piece} if k % 2 else piece for k, piece in enumerate(pieces.split("\0")) if piece]
+    return {"when": when, "same": text, "changed": cut} if when else text
 
 
 def _whole(robot: Robot, bodies: tuple[Body, ...]) -> Iterator[Piece]:
     """A file with frames, in the order used by the writer."""
     number = {joint.name: i for i, joint in enumerate(robot.tree_joints)}
-    moved = {joint.child: number[joint.name] for joint in robot.tree_joints}
+    number |= {joint.child: number[joint.name] for joint in robot.tree_joints}
     at = places(robot)
     yield _either(["gravity"], writer.head_lines(robot, "frames"), writer.head_lines(robot, "frames", _vector("g")))
-    yield from _cut(list(writer.section("[base]", writer.placement_fields(robot.base))))
-    assert robot.tip is not None
-    name = {"name": robot.tip.name, "link": robot.tip.link}
-    place = writer.placement_fields(robot.tip.placement)
-    shifted = {"xyz": _vector("t"), **{key: value for key, value in place.items() if key != "xyz"}}
-    yield _either(["tip"], writer.section("[tip]", name | place), writer.section("[tip]", name | shifted))
-    if robot.payload is not None:
-        held = {"mass": robot.payload.mass} | writer.inertia_fields(robot.payload)
-        yield from _cut(list(writer.section("[payload]", held)))
-    for link in robot.links:
-        same = writer.section("[[link]]", writer.link_fields(link))
-        if link.name not in moved:
-            yield from _cut(list(same))
-        else:
-            i = moved[link.name]
-            yield _either([f"link_{i}"], same, writer.section("[[link]]", _link(link, i)))
-    for joint in robot.joints:
-        if joint.moves:
-            parent = bodies[number[joint.name]]
-            back = at[joint.parent][1].inverse
-            yield from _joint(joint, number[joint.name], parent, tuple(back.point(parent.rotor_position)))
-        else:
-            yield from _cut([*writer.section("[[joint]]", writer.joint_fields(joint))])
-            yield from _cut([*writer.section("[joint.link_frame]", writer.placement_fields(joint.link_frame))])
-            yield from _cut([*writer.joint_parts(joint)])
-    for loop in robot.loops:
-        yield from _cut(list(writer.section("[[loop]]", writer.loop_fields(loop))))
-    for coupling in robot.couplings:
-        yield from _cut(list(writer.section("[[coupling]]", writer.coupling_fields(coupling))))
+    for header, values, part in writer.sections(robot, None):
+        when, changed = list[str](), values
+        if header == "[tip]":
+            when, changed = ["tip"], _placed(values, _vector("t"))
+        elif isinstance(part, Link) and part.name in number:
+            when, changed = [f"link_{number[part.name]}"], _link(values, number[part.name])
+        elif isinstance(part, Joint) and part.moves:
+            i = number[part.name]
+            position = at[part.parent][1].inverse.point(bodies[i].rotor_position)
+            seat = {"position": tuple(position)} if bodies[i].rotor_mass != 0 else {}
+            when, changed = _joint(header, values, part, i, seat)
+        yield _either(when, writer.section(header, values), writer.section(header, changed))
 
 
-def _link(link: Link, i: int) -> writer.Fields:
+def _placed(values: writer.Fields, xyz: tuple[float, ...]) -> writer.Fields:
+    """The values with this translation, which follows the names."""
+    names = {key: x for key, x in values.items() if key in ("name", "type", "parent", "child", "link")}
+    return {**names, "xyz": xyz, **{key: x for key, x in values.items() if key not in ("xyz", *names)}}
+
+
+def _link(values: writer.Fields, i: int) -> writer.Fields:
     """A link with slots for its mass, its centre of mass and its tensor about the centre of mass."""
     inertia = {"mass": _Slot(f"m_{i}"), "com": _vector("c", i), "inertia": {x: _Slot(f"I{x}_{i}") for x in TENSOR}}
-    rest = {key: value for key, value in writer.link_fields(link).items() if key not in (*inertia, "massless", "name")}
-    return {"name": link.name, **inertia, **rest}
+    rest = {key: x for key, x in values.items() if key not in (*inertia, "massless", "name")}
+    return {"name": values["name"], **inertia, **rest}
 
 
-def _joint(joint: Joint, i: int, body: Body, rotor_position: tuple[float, ...]) -> Iterator[Piece]:
-    same = writer.joint_fields(joint)
-    rest = {key: value for key, value in same.items() if key not in ("name", "type", "parent", "child", "xyz")}
-    ends = {key: same[key] for key in ("name", "type", "parent", "child")}
-    moved = {**ends, "xyz": _vector("p", i), **rest}
-    yield _either([f"place_{i}"], writer.section("[[joint]]", same), writer.section("[[joint]]", moved))
-    frame = writer.placement_fields(joint.link_frame)
-    turned = {"xyz": _vector("l", i), **{key: value for key, value in frame.items() if key != "xyz"}}
-    header = "[joint.link_frame]"
-    yield _either([f"frame_{i}"], writer.section(header, frame), writer.section(header, turned))
-    yield from _cut(list(writer.section("[joint.limits]", vars(joint.limits))))
+def _joint(
+    header: str, values: writer.Fields, joint: Joint, i: int, seat: writer.Fields
+) -> tuple[list[str], writer.Fields]:
+    """The parts of a robot that change a table of a joint, and the changed values.
+
+    The changed rotor has joint-side friction and an explicit position, without the motor and gear that it was derived from.
+    """
     drive = [f"place_{i}", f"rotor_{i}"]
-    friction = joint.friction.written()
-    levels = {"viscous": _Slot(f"Fv_{i}"), "coulomb": (_Slot(f"Ff_{i}"), _Slot(f"Fb_{i}"))}
-    header = "[joint.friction]"
-    yield _either(
-        [f"friction_{i}", *drive], writer.section(header, friction), writer.section(header, friction | levels)
-    )
-    if joint.rotor is not None and (joint.rotor.viscous or any(joint.rotor.coulomb)):
+    if header == "[[joint]]":
+        return [f"place_{i}"], _placed(values, _vector("p", i))
+    if header == "[joint.link_frame]":
+        return [f"frame_{i}"], _placed(values, _vector("l", i))
+    if header == "[joint.limits]":
+        return [], values
+    if header == "[joint.friction]":
+        levels = {"viscous": _Slot(f"Fv_{i}"), "coulomb": (_Slot(f"Ff_{i}"), _Slot(f"Fb_{i}"))}
+        return [f"friction_{i}", *drive], values | levels
+    assert joint.rotor is not None
+    if joint.rotor.viscous or any(joint.rotor.coulomb):
         drive.append(f"friction_{i}")
-    yield _either(drive, writer.drive_lines(joint), _rotor(joint, i, body, rotor_position))
-
-
-def _rotor(joint: Joint, i: int, body: Body, position: tuple[float, ...]) -> Iterator[str]:
-    """The rotor with joint-side friction and explicit position, without the motor and gear that it was derived from."""
-    if joint.rotor is None:
-        return
-    fields = writer.rotor_fields(joint.rotor)
     slots = {"inertia": _Slot(f"Im_{i}"), "gear": _Slot(f"k_{i}"), "reflected": joint.rotor.reflected}
-    seat = {"position": position} if body.rotor_mass != 0 else {}
-    yield from writer.section("[joint.rotor]", {**fields, **slots, **seat, "viscous": None, "coulomb": None})
+    is_rotor = header == "[joint.rotor]"
+    return drive, {**values, **slots, **seat, "viscous": None, "coulomb": None} if is_rotor else {}

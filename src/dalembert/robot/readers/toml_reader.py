@@ -12,8 +12,8 @@ from dalembert.base.algebra.vectors import Z
 from dalembert.base.files.file_bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML_BYTES, at_most
 from dalembert.base.files.safe_toml import parse_tables, read_text
 from dalembert.base.tables.located import REQUIRED, Table
-from dalembert.base.tables.tables import errors_at, shown
 from dalembert.base.tables.units import LENGTH
+from dalembert.base.tables.wording import errors_at, shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_couplings import Coupling
 from dalembert.robot.model.loop_joints import LOOP_KINDS, Loop
@@ -26,13 +26,10 @@ from dalembert.robot.readers.shape_inertia import SHAPE_KEYS, read_body, read_sh
 from dalembert.robot.readers.table_parts import (
     INERTIA_KEYS,
     PLACEMENT_KEYS,
-    read_friction,
-    read_gear,
+    read_joint_parts,
     read_limits,
-    read_motor,
     read_placement,
     read_placement_at,
-    read_rotor,
     with_unused_notes,
 )
 
@@ -180,9 +177,7 @@ def _frames(table: Table) -> Robot:
     for joint in _each(table, "joint", JOINT_KEYS):
         kind = joint.choice("type", (*JOINT_TYPES, HELICAL, *VIRTUAL))
         if kind != HELICAL and "pitch" in joint:
-            raise RobotError(
-                f"{joint.where}: 'pitch' applies only to joints of type \"helical\", and this one is {kind!r}"
-            )
+            raise RobotError(f"{joint.where}: 'pitch' applies only to joints of type 'helical', not to {kind!r}")
         values = _joint(joint, kind)
         with errors_at(joint.where):
             if kind in VIRTUAL:
@@ -201,9 +196,8 @@ def _link(table: Table, folder: Path) -> Link:
     inertia, shapes = read_body(table, folder)
     must = "a list of tables, such as [{ mesh = 'meshes/link1.stl' }, { sphere = [0.1] }]"
     with errors_at(table.where):
-        visuals, collisions = (
-            tuple(map(read_shape, table.parts(key, must, SHAPE_KEYS))) for key in ("visuals", "collisions")
-        )
+        drawn = (tuple(map(read_shape, table.parts(key, must, SHAPE_KEYS))) for key in ("visuals", "collisions"))
+        visuals, collisions = drawn
         return Link(
             table.name(),
             inertia,
@@ -235,10 +229,6 @@ def _joint(table: Table, kind: str) -> dict[str, Any]:
     turns = kind in ("revolute", "continuous", HELICAL)
     return place | {
         "offset": table.number("offset", 0.0, angle=turns, units=None if turns else LENGTH),
-        "friction": read_friction(table, turns=turns),
-        "limits": read_limits(table, turns=turns),
-        "rotor": read_rotor(table),
-        "motor": read_motor(table),
-        "gear": read_gear(table),
         "kept": table.texts("kept"),
+        **read_joint_parts(table, turns=turns),
     }

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from dalembert.base.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.base.files import whole_file
-from dalembert.base.tables.tables import parse_angle, shown
-from dalembert.base.tables.units import LONGEST, WIDEST
+from dalembert.base.tables.units import LONGEST, WIDEST, parse_angle
+from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling
@@ -31,7 +32,8 @@ Lines = Iterator[str]
 def write_toml(robot: Robot) -> str:
     """The robot as TOML text: DH rows if they are exact, frames otherwise."""
     convention, rows = (rows_of(robot) if _is_numeric(robot) else None) or ("frames", None)
-    return "\n".join([*head_lines(robot, convention), *_body(robot, rows), ""])
+    tables = (section(header, values) for header, values, _ in sections(robot, rows))
+    return "\n".join([*head_lines(robot, convention), *chain.from_iterable(tables), ""])
 
 
 def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
@@ -39,7 +41,12 @@ def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
 
     Relative mesh paths are rewritten relative to the folder of the new file.
     """
-    text = write_toml(with_meshes_seen_from(robot, Path(path).parent))
+    save_text(write_toml, robot, path)
+
+
+def save_text(write: Callable[[Robot], str], robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write the text of a robot to a file, with mesh paths relative to its folder."""
+    text = write(with_meshes_seen_from(robot, Path(path).parent))
     with whole_file(path, overwrite=True, error=RobotError) as file:
         file.write(text)
 
@@ -66,34 +73,36 @@ def head_lines(robot: Robot, convention: str, gravity: tuple[float, ...] | None 
     yield from _lines({"gravity": gravity or own, "omitted": robot.omitted or None, "convention": convention})
 
 
-def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:
+def sections(robot: Robot, rows: tuple[Row, ...] | None) -> Iterator[tuple[str, Fields, Any]]:
+    """The tables of a file in order: (header, values, the link, joint or row that they describe, if any)."""
     assert robot.tip is not None
     root = {"link": robot.root} if rows and robot.root != "base" else {}
-    yield from section("[base]", root | placement_fields(robot.base))
-    yield from section(
-        "[tip]", {"name": robot.tip.name, "link": robot.tip.link} | placement_fields(robot.tip.placement)
-    )
+    yield "[base]", root | placement_fields(robot.base), None
+    tip = {"name": robot.tip.name, "link": robot.tip.link}
+    yield "[tip]", tip | placement_fields(robot.tip.placement), None
     if robot.payload is not None:
-        yield from section("[payload]", {"mass": robot.payload.mass} | inertia_fields(robot.payload))
-    for row in rows or ():
-        yield from section("[[joint]]", _row(row))
-        yield from joint_parts(row)
-    if rows is None:
-        for link in robot.links:
-            yield from section("[[link]]", link_fields(link))
-        for joint in robot.joints:
-            yield from section("[[joint]]", joint_fields(joint))
-            yield from section("[joint.link_frame]", placement_fields(joint.link_frame))
-            yield from joint_parts(joint)
+        yield "[payload]", {"mass": robot.payload.mass} | inertia_fields(robot.payload), None
+    for link in robot.links if rows is None else ():
+        yield "[[link]]", link_fields(link), link
+    for joint in rows or robot.joints:
+        if isinstance(joint, Joint):
+            yield "[[joint]]", joint_fields(joint), joint
+            yield "[joint.link_frame]", placement_fields(joint.link_frame), joint
+        else:
+            yield "[[joint]]", _row(joint), joint
+        yield "[joint.limits]", vars(joint.limits), joint
+        yield "[joint.friction]", joint.friction.written(), joint
+        for header, values in _drive(joint):
+            yield header, values, joint
     for loop in robot.loops:
-        yield from section("[[loop]]", loop_fields(loop))
+        yield "[[loop]]", loop_fields(loop), loop
     for coupling in robot.couplings:
         if coupling.formulas:
             raise RobotError(
                 f"robot '{robot.name}' has coordinates defined by formulas ({coupling.text}), which a file cannot contain; save "
                 "the arm in its original coordinates"
             )
-        yield from section("[[coupling]]", coupling_fields(coupling))
+        yield "[[coupling]]", coupling_fields(coupling), coupling
 
 
 def coupling_fields(coupling: Coupling) -> Fields:
@@ -140,25 +149,19 @@ def joint_fields(joint: Joint) -> Fields:
     return {**ends, **place, "kept": joint.kept or None}
 
 
-def joint_parts(joint: Joint | Row) -> Lines:
-    yield from section("[joint.limits]", vars(joint.limits))
-    yield from section("[joint.friction]", joint.friction.written())
-    yield from drive_lines(joint)
-
-
-def drive_lines(joint: Joint | Row) -> Lines:
+def _drive(joint: Joint | Row) -> Iterator[tuple[str, Fields]]:
     """The rotor of a joint, and the motor and gear from which it was derived."""
     if joint.rotor is not None:
         # an all-default rotor is still a rotor: part of its table is written even then
         always = {key: getattr(joint.rotor, key) for key in ("inertia", "gear", "reflected")}
-        yield from section("[joint.rotor]", rotor_fields(joint.rotor) | always)
+        yield "[joint.rotor]", rotor_fields(joint.rotor) | always
     for header, part, neutral in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
         if part is not None:
-            changed = {key: float(x) if key == "phases" and x else x for key, x in _changed(part).items()}
-            yield from section(header, changed if any(x is not None for x in changed.values()) else {neutral: 1.0})
+            changed = {key: float(x) if key == "phases" and x else x for key, x in changed_fields(part).items()}
+            yield header, changed if any(x is not None for x in changed.values()) else {neutral: 1.0}
 
 
-def _changed(part: Any) -> Fields:
+def changed_fields(part: Any) -> Fields:
     """The fields of a record; None for those at their default."""
     default = type(part)()
     return {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
@@ -166,7 +169,7 @@ def _changed(part: Any) -> Fields:
 
 def rotor_fields(rotor: Rotor) -> Fields:
     """The fields that differ from their defaults; one Coulomb level if it is the same in both directions."""
-    changed, (forward, backward) = _changed(rotor), rotor.coulomb
+    changed, (forward, backward) = changed_fields(rotor), rotor.coulomb
     return changed | ({"coulomb": forward} if changed["coulomb"] is not None and forward == backward else {})
 
 

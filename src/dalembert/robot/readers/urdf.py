@@ -20,7 +20,7 @@ from dalembert.base.algebra.vectors import ZERO, X, Z
 from dalembert.base.files.file_bounds import LINKS, at_most
 from dalembert.base.files.safe_xml import BLANKS, check_format, file_or_text, parse_xml
 from dalembert.base.tables.located import XmlElement
-from dalembert.base.tables.tables import errors_at, nearest
+from dalembert.base.tables.wording import errors_at, nearest
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling
@@ -29,8 +29,8 @@ from dalembert.robot.model.robot import JOINT_TYPES, STANDARD_GRAVITY, Frame, Fr
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.kept_xml import kept_text
 from dalembert.robot.readers.robot_builder import RobotBuilder
-from dalembert.robot.readers.table_parts import read_gear, read_motor, read_rotor, symmetric
-from dalembert.robot.readers.urdf_drives import UrdfDrive, drive_of, read_drives
+from dalembert.robot.readers.table_parts import moments, read_gear, read_motor, read_rotor
+from dalembert.robot.readers.urdf_drives import Drive, drive_of, read_drives, rotor_of
 from dalembert.robot.readers.urdf_shapes import KNOWN_IN_SHAPE, Colour, colours, origin_of, read_shape
 from dalembert.robot.terms import TERMS, Term
 
@@ -50,16 +50,8 @@ KNOWN = {
     "visual": KNOWN_IN_SHAPE,
     "collision": KNOWN_IN_SHAPE,
 }
-# the children represented by fields of the robot; others are kept as text
-READ = {
-    "robot": {"link", "joint", "dalembert"},
-    "link": {"inertial", "dalembert", "visual", "collision"},
-    "joint": {
-        *("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "dalembert", "drake:mimic"),
-        *("drake:rotor_inertia", "drake:gear_ratio"),
-    },
-}
-
+# children that no field of the robot represents; they and unknown ones are kept as text
+KEPT = {"transmission", "material", "gazebo", "safety_controller", "calibration"}
 TEXT = "URDF text"
 VIRTUAL_TYPES = ("planar", "floating")  # each is read as virtual joints
 TYPES = (*JOINT_TYPES, *VIRTUAL_TYPES)
@@ -102,7 +94,7 @@ def parse_urdf(text: str | bytes, source: str = TEXT, tip: str | None = None) ->
         if joint.text("type", "") in VIRTUAL_TYPES:
             _add_virtual(joint)
         else:
-            builder.joints.append(_joint(joint, drives.get(joint.name(), UrdfDrive())))
+            builder.joints.append(_joint(joint, drives.get(joint.name(), {})))
     builder.couplings += _mimics(whole)
     _top_level(root, whole)
     ours = whole.ours()
@@ -149,7 +141,7 @@ class _UrdfElement(XmlElement):
 
     def kept(self) -> tuple[str, ...]:
         """The children that no field represents, as text."""
-        return tuple(kept_text(child) for child in self.element if child.tag not in READ[self.tag])
+        return tuple(kept_text(child) for child in self.element if child.tag not in KNOWN[self.tag] - KEPT)
 
     def ours(self) -> _UrdfElement:
         """The <dalembert> child element."""
@@ -220,12 +212,10 @@ def _inertia(inertial: _UrdfElement) -> Inertia:
     for part, tag in ((mass, "mass"), (tensor, "inertia")):
         if not part.given:
             raise RobotError(f"{inertial.where}: <inertial> has no <{tag}>; remove <inertial> for a frame without mass")
-    xx, yy, zz = (tensor.number(key) for key in ("ixx", "iyy", "izz"))
-    xy, xz, yz = (tensor.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
-    return Inertia(mass.number("value"), ZERO, symmetric(xx, yy, zz, xy, yz, xz)).seen_from(origin_of(inertial))
+    return Inertia(mass.number("value"), ZERO, moments(tensor)).seen_from(origin_of(inertial))
 
 
-def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
+def _joint(joint: _UrdfElement, drive: Drive) -> Joint:
     kind, where = joint.name("type"), joint.where
     if kind not in JOINT_TYPES:
         raise RobotError(f"{where} has type '{kind}', which is not supported; supported types are {', '.join(TYPES)}")
@@ -235,11 +225,11 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
             joint.builder.note(f"<{tag}> is ignored because it does not affect the dynamics", joint.place)
     parent, child, placement = _end(joint, "parent"), _end(joint, "child"), origin_of(joint)
     ours, dynamics = joint.ours(), joint.child("dynamics")
-    kept, drive = (*joint.kept(), *_unread(joint)), drive.or_else(drive_of(joint.element, where))
+    kept, drive = (*joint.kept(), *_unread(joint)), drive_of(joint.element, where) | drive
     if kind == "fixed":  # some exporters give fixed joints the axis 0 0 0, which is not used
         with errors_at(where):
             unused = {"friction": _friction(dynamics, ours) != Friction()}
-        unused["rotor"] = ours.child("rotor").given or drive.rotor is not None
+        unused["rotor"] = ours.child("rotor").given or rotor_of(drive) is not None
         for what in [what for what, is_given in unused.items() if is_given]:
             joint.builder.note(f"the {what} of fixed joints is not used", joint.place)
         return Joint(joint.name(), "fixed", parent, child, placement, kept=kept)
@@ -253,7 +243,7 @@ def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
             joint.child("axis").numbers("xyz", 3, X),
             friction=_friction(dynamics, ours),
             limits=_limits(joint.child("limit"), ours, kind),
-            rotor=read_rotor(ours) or drive.rotor,
+            rotor=read_rotor(ours) or rotor_of(drive),
             motor=read_motor(ours),
             gear=read_gear(ours),
             kept=kept,

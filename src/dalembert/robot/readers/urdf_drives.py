@@ -10,7 +10,6 @@ which Drake ignores.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element
 
 from dalembert.base.tables.located import XmlElement, XmlParent
@@ -20,61 +19,45 @@ from dalembert.robot.model.robot import Rotor
 INERTIA, RATIO, REDUCTION = "drake:rotor_inertia", "drake:gear_ratio", "mechanicalReduction"
 SIMPLE = ("", "SimpleTransmission")
 Note = Callable[[str, str, bool], None]  # (kind, which, whether torques depend on it)
+Drive = dict[str, float]  # {INERTIA, RATIO, REDUCTION: number}, as far as they are given
 
 
-@dataclass(frozen=True)
-class UrdfDrive:
-    """The motor data in XML elements; None if not given.
-
-    inertia    of the rotor (kg m²)
-    ratio      of the gear, from Drake's element
-    reduction  of the gear, from ``mechanicalReduction``
-    """
-
-    inertia: float | None = None
-    ratio: float | None = None
-    reduction: float | None = None
-
-    @property
-    def gear(self) -> float:
-        """k_r"""
-        return next((x for x in (self.ratio, self.reduction) if x is not None), 1.0)
-
-    @property
-    def rotor(self) -> Rotor | None:
-        """The rotor; None if nothing is given, or only a gear ratio of 1."""
-        if not self.inertia and self.gear == 1.0:
-            return None
-        return Rotor(self.inertia or 0.0, self.gear, reflected=True)
-
-    def or_else(self, other: UrdfDrive) -> UrdfDrive:
-        """The same data, with missing values taken from ``other``."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return UrdfDrive(*(theirs if mine is None else mine for mine, theirs in pairs))
+def gear_of(drive: Drive) -> float:
+    """k_r"""
+    return drive.get(RATIO, drive.get(REDUCTION, 1.0))
 
 
-def drive_of(element: Element, where: str) -> UrdfDrive:
+def rotor_of(drive: Drive) -> Rotor | None:
+    """The rotor; None if nothing is given, or only a gear ratio of 1."""
+    inertia, gear = drive.get(INERTIA, 0.0), gear_of(drive)
+    return Rotor(inertia, gear, reflected=True) if inertia or gear != 1.0 else None
+
+
+def drive_of(element: Element, where: str) -> Drive:
     """The data in Drake's two elements within an actuator or a joint."""
-    return UrdfDrive(_value(element, INERTIA, where), _value(element, RATIO, where))
+    values = {tag: _value(element, tag, where) for tag in (INERTIA, RATIO)}
+    return {tag: value for tag, value in values.items() if value is not None}
 
 
-def read_drives(root: Element, source: str, note: Note) -> dict[str, UrdfDrive]:
+def read_drives(root: Element, source: str, note: Note) -> dict[str, Drive]:
     """{joint: motor data from the transmissions of a file}.
 
     Two motors on one joint are combined into one with the gear ratio of the first and the reflected inertia of both.
     """
-    drives: dict[str, UrdfDrive] = {}
+    drives: dict[str, Drive] = {}
     names = {joint.get("name", "") for joint in root.findall("joint")}
     for transmission in root.findall("transmission"):
         drive = _transmission(transmission, source, note)
         joints = [joint.get("name", "") for joint in transmission.findall("joint")]
         which = f"transmission '{transmission.get('name', '')}'"
-        if drive == UrdfDrive():
+        if not drive:
             continue
         kind = (transmission.findtext("type") or transmission.get("type") or "").strip().rpartition("/")[2]
         if len(joints) != 1 or kind not in SIMPLE:
             what = "drives several joints or has an unsupported type, so no rotor is derived from it"
-            note(what, f"{which} ({kind or 'no type'}, joints: {', '.join(joints) or 'none'})", bool(drive.inertia))
+            note(
+                what, f"{which} ({kind or 'no type'}, joints: {', '.join(joints) or 'none'})", bool(drive.get(INERTIA))
+            )
         elif joints[0] not in names:
             note("the joint of a transmission does not exist", f"{which} (joint '{joints[0]}')", False)
         else:
@@ -82,16 +65,16 @@ def read_drives(root: Element, source: str, note: Note) -> dict[str, UrdfDrive]:
     return drives
 
 
-def _both(first: UrdfDrive, second: UrdfDrive) -> UrdfDrive:
-    inertia = (first.inertia or 0.0) + (second.inertia or 0.0) * (second.gear / first.gear) ** 2
-    return replace(first, inertia=inertia or None)
+def _both(first: Drive, second: Drive) -> Drive:
+    inertia = first.get(INERTIA, 0.0) + second.get(INERTIA, 0.0) * (gear_of(second) / gear_of(first)) ** 2
+    return {**first, INERTIA: inertia}
 
 
-def _transmission(transmission: Element, source: str, note: Note) -> UrdfDrive:
+def _transmission(transmission: Element, source: str, note: Note) -> Drive:
     where = f"{source}: transmission '{transmission.get('name', '')}'"
-    drive = UrdfDrive()
+    drive: Drive = {}
     for actuator in transmission.findall("actuator"):
-        drive = drive.or_else(drive_of(actuator, where))
+        drive = drive_of(actuator, where) | drive
     holders = (*transmission.findall("actuator"), *transmission.findall("joint"), transmission)
     reduction = next((x for x in (XmlParent(holder, where) for holder in holders) if REDUCTION in x), None)
     if reduction is None:
@@ -99,8 +82,7 @@ def _transmission(transmission: Element, source: str, note: Note) -> UrdfDrive:
     gear = reduction.number(REDUCTION)
     if gear == 0.0:
         note(f"{REDUCTION} is 0 and was ignored", f"transmission '{transmission.get('name', '')}'", False)
-        return drive
-    return replace(drive, reduction=gear)
+    return {**drive, REDUCTION: gear} if gear else drive
 
 
 def _value(parent: Element, tag: str, where: str) -> float | None:
@@ -122,7 +104,7 @@ def update_drives(transmissions: list[Element], rotors: Mapping[str, Rotor | Non
     root.extend(transmissions)
     drives = read_drives(root, "transmissions", lambda *_: None)
     for name, drive in drives.items():
-        rotor, read = rotors[name] or Rotor(), drive.rotor or Rotor()
+        rotor, read = rotors[name] or Rotor(), rotor_of(drive) or Rotor()
         if (rotor.inertia, rotor.gear) == (read.inertia, read.gear):
             continue
         driving = [x for x in transmissions if [y.get("name") for y in x.findall("joint")] == [name]]

@@ -13,11 +13,9 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dalembert.base.files import whole_file
 from dalembert.base.files.safe_xml import parse_xml
 from dalembert.errors import RobotError
 from dalembert.robot.model.friction_data import Friction
@@ -26,8 +24,9 @@ from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import ROTOR_NUMBERS, ROTOR_VECTORS, STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.kept_xml import kept_elements, prefixes
+from dalembert.robot.readers.toml_writer import changed_fields, save_text
 from dalembert.robot.readers.urdf_drives import update_drives
-from dalembert.robot.readers.urdf_shapes import with_meshes_seen_from, write_shape
+from dalembert.robot.readers.urdf_shapes import write_shape
 from dalembert.robot.terms import Term
 
 # Other readers require a number even if the limit is unknown; ours is told to ignore it (``unlimited``).
@@ -88,9 +87,7 @@ def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
 
     Relative mesh paths are rewritten relative to the folder of the new file.
     """
-    text = write_urdf(with_meshes_seen_from(robot, Path(path).parent))
-    with whole_file(path, overwrite=True, error=RobotError) as file:
-        file.write(text)
+    save_text(write_urdf, robot, path)
 
 
 def in_urdf_frames(robot: Robot) -> Robot:
@@ -191,19 +188,6 @@ def _attribute(what: str, value: Any) -> str:
     return _numbers(what, *(x for point in points for x in (point if isinstance(point, tuple) else (point,))))
 
 
-def _changed(part: Any) -> dict[str, Any]:
-    """The fields of a record that differ from their defaults."""
-    default = type(part)()
-    return {key: value for key, value in vars(part).items() if value != getattr(default, key)}
-
-
-def _write_origin(parent: Element, placement: Placement, what: str) -> None:
-    if placement != Placement():
-        _numbers(what, *(x for row in placement.rotation for x in row))
-        xyz, rpy = _numbers(what, *placement.translation), _numbers(what, *placement.to_rpy())
-        SubElement(parent, "origin", xyz=xyz, rpy=rpy)
-
-
 def _write_robot(root: Element, robot: Robot) -> None:
     """Write gravity and tip if they differ from the defaults of a reader."""
     ours = _attributes("gravity", {"gravity": None if robot.gravity == STANDARD_GRAVITY else robot.gravity})
@@ -246,10 +230,14 @@ def _write_link(root: Element, link: Link) -> None:
 def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | None = None) -> None:
     what, limits, friction = f"joint '{joint.name}'", joint.limits, joint.friction
     # URDF calls a revolute joint without position limits continuous
-    boundless = joint.type == "revolute" and _unknown(limits.lower) and _unknown(limits.upper)
+    known = {key: value for key, value in vars(limits).items() if value is not None and not math.isinf(value)}
+    boundless = joint.type == "revolute" and not known.keys() & {"lower", "upper"}
     kind = "continuous" if boundless else joint.type
     element = SubElement(root, "joint", name=_text(joint.name, "a joint's name"), type=kind)
-    _write_origin(element, joint.placement, f"the placement of {what}")
+    if joint.placement != Placement():
+        _numbers(f"the placement of {what}", *(x for row in joint.placement.rotation for x in row))
+        origin = {"xyz": tuple(joint.placement.translation), "rpy": joint.placement.to_rpy()}
+        SubElement(element, "origin", _attributes(f"the placement of {what}", origin))
     SubElement(element, "parent", link=joint.parent)
     SubElement(element, "child", link=joint.child)
     kept = [parse_xml(text, f"a kept element of {what}") for text in joint.kept]
@@ -262,8 +250,8 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
         values = dict(zip(("joint", "multiplier", "offset"), mimic, strict=True))
         SubElement(element, "mimic", _attributes(f"the coupling of {what}", values))
     ours: dict[str, str] = {"type": joint.type} if kind != joint.type else {}
-    ours |= _write_limits(element, joint, kind)
-    if limits.acceleration is not None and not _unknown(limits.acceleration):
+    ours |= _write_limits(element, f"the limits of {what}", known, kind)
+    if "acceleration" in known:
         ours["acceleration"] = _numbers(f"the acceleration limit of {what}", limits.acceleration)
     plain = Friction.of(term for term in friction if term.name in ("viscous", "coulomb") and term.physical)
     coulomb = plain.coulomb
@@ -279,7 +267,7 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
         parts.append((f"the rotor of {what}", "rotor", _rotor(joint.rotor)))
     for drive in (joint.motor, joint.gear):
         if drive is not None:
-            parts.append((drive.kind, type(drive).__name__.lower(), _changed(drive)))
+            parts.append((drive.kind, type(drive).__name__.lower(), changed_fields(drive)))
     if ours or parts:
         extension = SubElement(element, "dalembert", ours)
         for of_what, tag, fields in parts:
@@ -290,21 +278,14 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
             own.attrib.update({key: value for key, value in part.items() if key not in own.attrib})
 
 
-def _unknown(value: float | None) -> bool:
-    return value is None or math.isinf(value)
-
-
-def _write_limits(element: Element, joint: Joint, kind: str) -> dict[str, str]:
+def _write_limits(element: Element, what: str, known: Mapping[str, float], kind: str) -> dict[str, str]:
     """Write the ``<limit>`` required by other readers; returns the attribute that names its unknown numbers."""
-    limits = joint.limits
-    values = {"velocity": limits.velocity, "effort": limits.effort}
-    if kind != "continuous":
-        values = {"lower": limits.lower, "upper": limits.upper, **values}
-    missing = [key for key, value in values.items() if _unknown(value)]
-    if kind == "continuous" and len(missing) == len(values):
+    keys = [*(("lower", "upper") if kind != "continuous" else ()), "velocity", "effort"]
+    missing = [key for key in keys if key not in known]
+    if kind == "continuous" and missing == keys:
         return {}
-    large = {key: -UNLIMITED if key == "lower" else UNLIMITED for key in missing}
-    SubElement(element, "limit", _attributes(f"the limits of joint '{joint.name}'", values | large))
+    values = {key: known.get(key, -UNLIMITED if key == "lower" else UNLIMITED) for key in keys}
+    SubElement(element, "limit", _attributes(what, values))
     return {"unlimited": " ".join(missing)} if missing else {}
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from dalembert.base.algebra.vectors import Mat
 from dalembert.base.arrays import number
 from dalembert.base.files.file_bounds import UNLIMITED
-from dalembert.base.tables.tables import shown, some
+from dalembert.base.tables.wording import shown, some
 from dalembert.errors import RobotError
-from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint, Limits, Robot
 from dalembert.robot.readers.xacro_expressions import ENVIRONMENT_NOTE
 
@@ -38,12 +38,9 @@ def with_known_limits(robot: Robot) -> Robot:
     ignored = [f"'{joint.name}'" for joint in joints if joint.name in passive and joint.limits != Limits()]
     notes = [f"{UNKNOWN_NOTE} {some(unknown)}; give them with --limits or in the file"] if unknown else []
     notes += [f"{PASSIVE_NOTE} {some(ignored)}; motion.limits_report(arm) names what exceeds them"] if ignored else []
-    changed = joints != robot.joints
-    return (
-        robot.replace(joints=joints if changed else robot.joints, notes=_more(robot, notes))
-        if changed or notes
-        else robot
-    )
+    if joints == robot.joints and not notes:
+        return robot
+    return robot.replace(joints=joints, notes=tuple(dict.fromkeys((*robot.notes, *notes))))
 
 
 def _known(joint: Joint, unknown: list[str]) -> Joint:
@@ -53,14 +50,9 @@ def _known(joint: Joint, unknown: list[str]) -> Joint:
         zero += ["lower", "upper"]
     if zero:
         unknown.append(f"{' and '.join(zero)} of joint '{joint.name}'")
-    values = {
-        key: math.copysign(math.inf, x) for key, x in vars(limits).items() if x is not None and abs(x) >= UNLIMITED
-    }
+    large = {key: x for key, x in vars(limits).items() if x is not None and abs(x) >= UNLIMITED}
+    values = {key: math.copysign(math.inf, x) for key, x in large.items()}
     return replace(joint, limits=replace(limits, **dict.fromkeys(zero), **values)) if zero or values else joint
-
-
-def _more(robot: Robot, notes: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*robot.notes, *notes)))
 
 
 def with_right_angles(robot: Robot, snap: float | None) -> Robot:
@@ -83,14 +75,10 @@ def _snapped(joint: Joint, tolerance: float) -> Joint:
     axis = tuple(near) if near.count(0.0) == 2 else joint.axis
     quarter = math.pi / 2 * round(joint.offset / (math.pi / 2)) if isinstance(joint.offset, float) else joint.offset
     offset = quarter if joint.type != "prismatic" and 0 < abs(joint.offset - quarter) <= tolerance else joint.offset
-    before, after = (_snapped_placement(x, tolerance) for x in (joint.placement, joint.link_frame))
+    places = joint.placement, joint.link_frame
+    before, after = (replace(x, rotation=snapped_rotation(x.rotation, tolerance)) for x in places)
     snapped = replace(joint, axis=axis, offset=offset, placement=before, link_frame=after)
     return joint if snapped == joint else snapped
-
-
-def _snapped_placement(placement: Placement, tolerance: float) -> Placement:
-    rotation = snapped_rotation(placement.rotation, tolerance)
-    return placement if rotation is placement.rotation else replace(placement, rotation=rotation)
 
 
 def snapped_rotation(R: Mat, tolerance: float) -> Mat:
@@ -103,13 +91,10 @@ def snapped_rotation(R: Mat, tolerance: float) -> Mat:
     entries = [x for row in R for x in row]
     if not all(isinstance(x, float) for x in entries) or not any(0 < abs(x) <= tolerance for x in entries):
         return R
-    for i in range(3):
-        for j in range(3):
-            if (
-                max(*(abs(R[i][k]) for k in range(3) if k != j), *(abs(R[k][j]) for k in range(3) if k != i))
-                <= tolerance
-            ):
-                return Mat(_about_an_axis(R, i, j, tolerance))
+    for i, j in product(range(3), repeat=2):
+        others = [*(abs(R[i][k]) for k in range(3) if k != j), *(abs(R[k][j]) for k in range(3) if k != i)]
+        if max(others) <= tolerance:
+            return Mat(_about_an_axis(R, i, j, tolerance))
     return R
 
 

@@ -22,7 +22,7 @@ from dalembert.base.environment.extras import extra
 from dalembert.base.files import read_bounded
 from dalembert.base.files.file_bounds import XACRO_ELEMENTS, XML_BYTES, at_most
 from dalembert.base.files.safe_xml import parse_xml
-from dalembert.base.tables.tables import nearest, shown, some
+from dalembert.base.tables.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.readers.xacro_expressions import ENVIRONMENT_NOTE, LARGEST, Expressions, size
 
@@ -47,10 +47,8 @@ def expanded(
         raise RobotError(f"{source}: a macro calls itself endlessly; give it a terminating condition") from None
     except ExpatError as problem:
         raise RobotError(f"{state.file}: this is not well-formed XML ({problem})") from None
-    except (xacro.XacroException, xacro.substitution_args.SubstitutionException) as problem:
-        raise state.sentence(problem) from None
-    except RuntimeError as problem:  # missing attributes
-        raise RobotError(f"{state.file}: xacro cannot expand it: {' '.join(str(problem).split())}") from None
+    except (xacro.XacroException, xacro.substitution_args.SubstitutionException, RuntimeError) as problem:
+        raise state.sentence(problem) from None  # a RuntimeError: missing attributes
     state.check_used(arguments)
     root = document.documentElement
     if root.tagName == "robot" and not any(x.parentNode is root for x in root.getElementsByTagName("link")):
@@ -164,9 +162,7 @@ class _XacroRun:
         try:
             table = yaml.load(self.text(path), Loader)
             if not isinstance(table, (dict, list)):
-                raise RobotError(
-                    f"{path}: the file holds neither a table nor a list, so xacro.load_yaml does not read it"
-                )
+                raise RobotError(f"{path}: the file holds neither a table nor a list for xacro.load_yaml")
             size(table)
             return table
         except yaml.YAMLError as problem:
@@ -220,22 +216,20 @@ class _XacroRun:
     def find(self, package: str) -> str:
         """The folder of a package."""
         if not PACKAGE.fullmatch(package):
-            raise RobotError(
-                f"{self.file}: $(find {package}) is not a valid package name; use letters, digits, '_' and '-'"
-            )
+            raise RobotError(f"{self.file}: $(find {package}) is not a package name; use letters, digits, '_' and '-'")
         starts = [Path(os.path.abspath(file)).parent for file in dict.fromkeys((self.file, self.source))]
-        for start in starts:
-            for folder in (start, *start.parents):
-                if folder.name == package:
-                    return str(folder)
-                if (folder / package).is_dir():
-                    return str(folder / package)
-                if f"<name>{package}</name>" in _manifest(folder):
-                    return str(folder)
+        above = [folder for start in starts for folder in (start, *start.parents)]
+        for folder in above:
+            if folder.name == package:
+                return str(folder)
+            if (folder / package).is_dir():
+                return str(folder / package)
+            if f"<name>{package}</name>" in _manifest(folder):
+                return str(folder)
         for place in self.places(package):
             if place.is_dir():
                 return str(place)
-        for folder in (folder for start in starts for folder in (start, *start.parents)):
+        for folder in above:
             if folder.name and (folder.name.startswith(f"{package}_") or package.startswith(f"{folder.name}_")):
                 self.notes[f"the package '{package}' was read from the folder '{folder.name}'"] = None
                 return str(folder)

@@ -64,14 +64,10 @@ def size(value: Any) -> int:
         if kind is int and item.bit_length() > BITS:
             raise _Refused(f"has an integer of more than {BITS} bits")
         if kind not in SCALARS and kind not in CONTAINERS:
-            raise _Refused(
-                f"has a value of type {kind.__name__}; only numbers, texts, lists and dictionaries are allowed"
-            )
+            raise _Refused(f"has a value of type {kind.__name__}; only numbers, texts, lists and tables are allowed")
         total += 1 + (len(item) if kind is str or kind in CONTAINERS else 0)
         if total > LARGEST or depth > DEEPEST:
-            raise _Refused(
-                f"has a value of more than {LARGEST} characters and elements, or of more than {DEEPEST} levels"
-            )
+            raise _Refused(f"has a value of more than {LARGEST} characters and elements, or {DEEPEST} levels")
         if kind in CONTAINERS:
             waiting += [(x, depth + 1) for x in item]
             waiting += [(x, depth + 1) for x in item.values()] if kind is dict else []
@@ -94,10 +90,6 @@ def _small(function: Function, most: int) -> Function:
         return function(*arguments, **options)
 
     return bounded
-
-
-def _rounded(number: float, ndigits: int | None = None) -> float:
-    return round(number, ndigits if ndigits is None else max(-400, min(ndigits, 400)))
 
 
 def _listed(*bounds: int) -> list[int]:
@@ -123,7 +115,7 @@ def _product(values: Sequence[float], start: float = 1) -> float:
 FUNCTIONS: dict[str, Any] = {
     "bool": bool, "int": int, "float": float, "str": str, "len": len, "abs": abs, "min": min, "max": max, "any": any,
     "all": all, "ord": ord, "repr": repr, "dict": dict, "list": list, "tuple": tuple, "set": set, "divmod": divmod,
-    "round": _rounded, "range": _listed, "sum": _sum, "sorted": sorted, "map": map, "filter": filter,
+    "round": lambda number, ndigits=None: round(number, ndigits and max(-400, min(ndigits, 400))), "range": _listed, "sum": _sum, "sorted": sorted, "map": map, "filter": filter,
     "isinstance": isinstance, "zip": lambda *columns: list(zip(*columns, strict=False)),
     "enumerate": lambda values, start=0: list(enumerate(values, start)), "reversed": lambda values: list(reversed(values)),
 }  # fmt: skip
@@ -293,10 +285,10 @@ class _Evaluation:
         owner = self.reference(node.value)
         if type(owner) not in (str, list, tuple, dict):
             size(owner)  # refuses what is not a value
-        return owner[self._slice(node.slice) if isinstance(node.slice, ast.Slice) else self.value(node.slice)]
-
-    def _slice(self, node: ast.Slice) -> slice:
-        return slice(*(None if x is None else self.value(x) for x in (node.lower, node.upper, node.step)))
+        if not isinstance(node.slice, ast.Slice):
+            return owner[self.value(node.slice)]
+        bounds = (node.slice.lower, node.slice.upper, node.slice.step)
+        return owner[slice(*(None if x is None else self.value(x) for x in bounds))]
 
     # -- operators -------------------------------------------------------------------------------
 
@@ -342,9 +334,8 @@ class _Evaluation:
     def _Dict(self, node: ast.Dict) -> dict[Any, Any]:
         if any(key is None for key in node.keys):
             raise _unknown("**")
-        return {
-            self.value(key): self.value(x) for key, x in zip(node.keys, node.values, strict=True) if key is not None
-        }
+        pairs = zip(node.keys, node.values, strict=True)
+        return {self.value(key): self.value(x) for key, x in pairs if key is not None}
 
     def _ListComp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> list[Any]:
         return [inner.value(node.elt) for inner in self.loop(node.generators)]

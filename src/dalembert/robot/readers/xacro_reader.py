@@ -8,7 +8,6 @@ from typing import Any
 
 from dalembert.base.files.reader_process import ask
 from dalembert.base.files.safe_xml import read_bytes
-from dalembert.base.tables.tables import shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import Robot
 from dalembert.robot.readers.urdf import parse_urdf
@@ -28,24 +27,13 @@ def read_xacro(
     return robot.replace(notes=(*notes, *robot.notes))
 
 
-def expand_xacro(
-    path: str | os.PathLike[str], arguments: Mapping[str, Any] | None = None
-) -> tuple[str, tuple[str, ...]]:
+def expand_xacro(path: str | os.PathLike[str], arguments: Mapping[str, Any] | None = None) -> tuple[str, list[str]]:
     """The URDF text to which a .xacro file expands, and notes for the user on how it was found."""
     source = os.fspath(path)
     read_bytes(path)  # a missing file is reported as for any other format
-    answer, _ = ask(
-        "dalembert.robot.readers.xacro_expander:expanded",
-        {"source": source, "arguments": _texts(arguments or {}, source), "environment": dict(os.environ)},
-        where=source,
-        reader="xacro",
-        error=RobotError,
-    )
-    return str(answer["text"]), tuple(map(str, answer["notes"]))
-
-
-def _texts(arguments: Mapping[str, Any], source: str) -> dict[str, str]:
-    """Arguments in the form that xacro takes; true and false as in XML."""
-    if not isinstance(arguments, Mapping):
-        raise RobotError(f'{source}: arguments is {shown(arguments)}; it must be a dict, such as {{"name": "ur5e"}}')
-    return {str(key): str(x).lower() if isinstance(x, bool) else str(x) for key, x in arguments.items()}
+    # true and false are written as in XML
+    texts = {str(key): str(x).lower() if isinstance(x, bool) else str(x) for key, x in (arguments or {}).items()}
+    question = {"source": source, "arguments": texts, "environment": dict(os.environ)}
+    function = "dalembert.robot.readers.xacro_expander:expanded"
+    answer, _ = ask(function, question, where=source, reader="xacro", error=RobotError)
+    return str(answer["text"]), list(map(str, answer["notes"]))

@@ -40,9 +40,8 @@ class Coulomb(Term):
         pair = value.tolist() if hasattr(value, "tolist") else value
         pair = tuple(pair) if isinstance(pair, (list, tuple)) else (pair, pair)
         if len(pair) != 2:
-            raise RobotError(
-                f"'coulomb' is {list(pair)}; it must be one number, or two (positive velocity, negative velocity)"
-            )
+            allowed = "one number, or two (positive velocity, negative velocity)"
+            raise RobotError(f"'coulomb' is {list(pair)}; it must be {allowed}")
         return super().read(pair)
 
     def written(self) -> Any:

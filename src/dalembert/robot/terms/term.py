@@ -15,7 +15,7 @@ from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
-from dalembert.base.algebra.records import number, settle
+from dalembert.base.algebra.records import bounded, settle
 from dalembert.base.algebra.scalars import Scalar, total
 from dalembert.errors import RobotError
 
@@ -69,23 +69,14 @@ class Term:
 
     def __post_init__(self) -> None:
         for entry in self.numbers():
-            value = number(getattr(self, entry.name))
-            settle(self, **{entry.name: value})
-            if not isinstance(value, float):
-                if not hasattr(value, "sin"):
-                    raise RobotError(f"{self.called(entry.name)} is {value!r}; it must be a number")
-                continue
-            if not math.isfinite(value):
-                raise RobotError(f"{self.called(entry.name)} is {value}; it must be a finite number")
-            least, above = entry.metadata["least"], entry.metadata.get("above", False)
             counts = self.physical or not entry.metadata["linear"]
-            if counts and (value < least or (above and value == least)):
-                raise RobotError(
-                    f"{self.called(entry.name)} is {value:g}; it must be {'above' if above else 'at least'} {least:g}"
-                )
-            below = entry.metadata.get("below")
-            if counts and below is not None and value >= below:
-                raise RobotError(f"{self.called(entry.name)} is {value:g}; it must be below {below:g}")
+            limits = {
+                key: entry.metadata[key] for key in ("least", "above", "below") if key in entry.metadata and counts
+            }
+            value = bounded(getattr(self, entry.name), self.called(entry.name), **limits)
+            if not isinstance(value, float) and not hasattr(value, "sin"):
+                raise RobotError(f"{self.called(entry.name)} is {value!r}; it must be a number")
+            settle(self, **{entry.name: value})
 
     # -- the law -----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.environment.version import __version__
-from dalembert.base.tables.declarations import declarations
+from dalembert.base.tables.signal_columns import declarations
 from dalembert.compiler.quantities.machine import identity
 from dalembert.errors import DalembertError
 from dalembert.mechanics.motion.operational_space import Space

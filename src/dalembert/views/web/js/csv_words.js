@@ -1,4 +1,4 @@
-// What the columns of a table can mean: the spellings and units that Python writes into the page, base/tables/declarations.py.
+// What the columns of a table can mean: the spellings and units that Python writes into the page, base/tables/signal_columns.py.
 
 import { FileError } from "./csv_table.js";
 

@@ -12,7 +12,7 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array, number
 from dalembert.base.environment.short_repr import record
 from dalembert.base.files.file_bounds import SMALLEST_LIMIT, UNLIMITED
-from dalembert.base.tables.tables import nearest
+from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError, LimitError
 from dalembert.robot.model.robot import Limits
 from dalembert.work.logs.log_units import sliding_joints

@@ -15,8 +15,7 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.tables.columns import Column, name_and_unit
-from dalembert.base.tables.load_columns import HOLD, PAYLOADS, WRENCHES
-from dalembert.base.tables.signal_columns import Grouped, factors, gathered
+from dalembert.base.tables.signal_columns import HOLD, PAYLOADS, WRENCHES, Grouped, factors, gathered
 from dalembert.base.tables.units import unit_among
 from dalembert.base.tables.wording import counted, nearest, shown, some
 from dalembert.errors import DalembertError, ShapeError

@@ -15,7 +15,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
-from dalembert.base.tables.tables import nearest
+from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.trajectory.planning import hermite
 from dalembert.work.trajectory.planning.hermite import Hermite
