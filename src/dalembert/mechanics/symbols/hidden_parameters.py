@@ -141,50 +141,33 @@ def _less(row: Row, factor: Number, basis: Row) -> Row:
 # -- rigid displacements of J, velocities and gravity ------------------------------------------------
 
 
-def _symmetric(field: Field, J: Row, off: Number) -> list[Row]:
+def _symmetric(field: Field, J: Row, off: Number) -> Mat:
     """The symmetric 4×4 matrix with these entries, off-diagonal ones times ``off``."""
     full = [[field.zero] * 4 for _ in range(4)]
     for x, (a, b) in zip(J, PLACES, strict=True):
         full[a][b] = full[b][a] = x if a == b else x * off
-    return full
+    return Mat.of(full)
 
 
-def _product(A: list[Row], B: list[Row]) -> list[Row]:
-    columns, zero = list(zip(*B, strict=True)), A[0][0] - A[0][0]
-    return [[_dot(row, column, zero) for column in columns] for row in A]
-
-
-def _dot(a: Sequence[Number], b: Sequence[Number], zero: Number) -> Number:
-    total = zero
-    for x, y in zip(a, b, strict=True):
-        if x and y:
-            total = total + x * y
-    return total
-
-
-def _flipped(A: list[Row]) -> list[Row]:
-    return [list(row) for row in zip(*A, strict=True)]
-
-
-def _functional(F: list[Row]) -> Row:
+def _functional(F: Mat) -> Row:
     """The row f with f · J = tr(F J)."""
     return [F[a][b] if a == b else F[a][b] + F[b][a] for a, b in PLACES]
 
 
-def _form(field: Field, f: Row) -> list[Row]:
+def _form(field: Field, f: Row) -> Mat:
     """The symmetric F with f · J = tr(F J)."""
     return _symmetric(field, f, field.one / (field.one + field.one))
 
 
-def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
+def _twist(field: Field, v: Sequence[Number]) -> Mat:
     """(ω, v) as the 4×4 matrix [[S(ω), v], [0, 0]]."""
     (x, y, z), (a, b, c), o = v[:3], v[3:], field.zero
-    return [[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]]
+    return Mat.of([[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]])
 
 
-def _homogeneous(field: Field, R: Mat, t: Vec) -> list[Row]:
+def _homogeneous(field: Field, at: Placement) -> Mat:
     o, i = field.zero, field.one
-    return [[*R[0], t[0]], [*R[1], t[1]], [*R[2], t[2]], [o, o, o, i]]
+    return Mat.of([*((*row, x) for row, x in zip(at.rotation, at.translation, strict=True)), (o, o, o, i)])
 
 
 def standard_of_sigma(J: Row) -> Row:
@@ -203,17 +186,16 @@ Hidden = dict[tuple[int, str], Number]  # a change that no motion reveals: (link
 class Seat:
     """A joint and its link in the field's numbers.
 
-    R, t         rotation and translation from the joint's frame to the parent's; T holds both
-    own          from the joint's frame to the one in which the link's parameters are expressed
+    place        from the joint's frame to the parent's; T is its 4×4 matrix
+    own          from the joint's frame to the one in which the link's parameters are expressed, as a matrix
     rotor_axis   in the parent's frame; None if only k_r² I_m has an effect
     """
 
     parent: int
     screw: Row
-    R: Mat
-    t: Vec
-    T: list[Row]
-    own: list[Row]
+    place: Placement
+    T: Mat
+    own: Mat
     gear: Number
     rotor_axis: Vec | None
 
@@ -249,29 +231,28 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
         return [*w.cross(z), *(w.cross(s) - z.cross(u))] + [field.zero] * (len(v) - 6)
 
     def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ) = 2 tr(F φ J)
-        return [x + x for x in _functional(_product(_form(field, f), phi))]
+        return [x + x for x in _functional(_form(field, f) @ phi)]
 
     def fallen(g: Row) -> Row:  # d/dq of γ e^φq
-        return [_dot(g[:4], column, field.zero) for column in zip(*phi, strict=True)] + [field.zero]
+        return [*(phi.T @ Vec(g[:4])), field.zero]
 
     # the parent's velocities at the joint, with their effect on the rotor appended
-    at_joint = []
+    back, at_joint = seat.place.rotation.T, []
     for v in parent.velocities:
         w, u = Vec(v[:3]), Vec(v[3:])
         spin = seat.gear * seat.rotor_axis.dot(w) if seat.rotor_axis is not None else field.zero
-        at_joint.append([*(seat.R.T @ w), *(seat.R.T @ (u + w.cross(seat.t))), field.zero + spin])
+        at_joint.append([*(back @ w), *(back @ (u + w.cross(seat.place.translation))), field.zero + spin])
     coupled = Span(field, 7).close(at_joint, turned)
     velocities = Span(field, 6).close([v[:6] for v in at_joint], turned)
-    pulled = [_functional(_product(_flipped(T), _product(_form(field, f), T))) for f in parent.products]  # f(T J Tᵀ)
-    products = Span(field, 10).close(pulled, moved)
-    weights = [[*(_dot(g[:4], column, field.zero) for column in zip(*T, strict=True)), g[4]] for g in parent.gravity]
+    products = Span(field, 10).close([_functional(_moved(_form(field, f), T.T)) for f in parent.products], moved)
+    weights = [[*(T.T @ Vec(g[:4])), g[4]] for g in parent.gravity]
     gravity = Span(field, 5).close(weights, fallen)
 
     # the conditions on (J, I_m, offset)
     o = field.zero
-    own = _functional(_product(_flipped(phi), phi))  # tr(V J Wᵀ) = tr(WᵀV J)
+    own = _functional(phi.T @ phi)  # tr(V J Wᵀ) = tr(WᵀV J)
     rows = [[*own, seat.gear * seat.gear, o]]
-    rows += [[*_functional(_product(_flipped(phi), _twist(field, v[:6]))), v[6], o] for v in coupled.basis]
+    rows += [[*_functional(phi.T @ _twist(field, v[:6])), v[6], o] for v in coupled.basis]
     rows += [[*moved(f), o, o] for f in products.basis]
     slopes = Span(field, 5).close([[*(-x for x in fallen(g)[:4]), g[4]] for g in gravity.basis], fallen)
     rows += [[o] * 6 + [g[0], g[1], g[2], g[3], o, g[4]] for g in slopes.basis]
@@ -284,7 +265,7 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
         conditions.add(row)
 
     for v in velocities.basis:
-        products.add(_functional(_product(_flipped(phi), _twist(field, v))))
+        products.add(_functional(phi.T @ _twist(field, v)))
     products.add(own)
     products = Span(field, 10).close(products.basis, moved)
     velocities.add(seat.screw)
@@ -295,7 +276,7 @@ def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hi
     """A change at link i and its compensation at the parent, as changes of standard parameters."""
     seat, amounts = seats[i], Hidden()
 
-    def put(link: int, J: list[Row], sign: int) -> None:
+    def put(link: int, J: Mat, sign: int) -> None:
         J = _moved(J, seats[link].own)
         for name, x in zip(INERTIAL, standard_of_sigma([J[a][b] for a, b in PLACES]), strict=True):
             if not field.none(x):
@@ -311,9 +292,9 @@ def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hi
     return amounts
 
 
-def _moved(J: list[Row], T: list[Row]) -> list[Row]:
-    """T J Tᵀ: the same body seen from another frame."""
-    return _product(T, _product(J, _flipped(T)))
+def _moved(J: Mat, T: Mat) -> Mat:
+    """T J Tᵀ: the same body seen from another frame; with Tᵀ for T, a functional of J as one of T J Tᵀ."""
+    return T @ (J @ T.T)
 
 
 # -- a robot in the field's numbers ------------------------------------------------------------------------
@@ -373,10 +354,9 @@ def _seats(symbolic: Model, field: Field) -> tuple[list[Seat], Vec]:
         full = body.has_rotor and not body.reflected and body.parent >= 0
         axis = parent.direction(vector(body.rotor_axis)) if full else None
         screw = [*vector(Z), o, o, o] if body.revolute else [o, o, o, *vector(Z)]
-        R, t, own = at.rotation, at.translation, frame.inverse
-        T, to_link = _homogeneous(field, R, t), _homogeneous(field, own.rotation, own.translation)
         gear = number(body.gear) if body.has_rotor else field.one
-        out.append(Seat(body.parent, screw, R, t, T, to_link, gear, axis))
+        matrices = (_homogeneous(field, x) for x in (at, frame.inverse))
+        out.append(Seat(body.parent, screw, at, *matrices, gear, axis))
     return out, vector(tree.base.rotation.T @ tree.gravity)
 
 
