@@ -72,17 +72,14 @@ def _turn(angle: float) -> tuple[float, float]:
     return (exact_cos(angle), exact_sin(angle)) if abs(angle) > 1e-15 else (1.0, 0.0)
 
 
-def sparse_dot(a: Values, b: Values) -> Scalar:
-    """aᵀb, with shortcuts for entries that are the numbers 0 and, in a, ±1."""
-    product: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        if any(isinstance(z, float) and z == 0.0 for z in (x, y)):
-            continue
-        if isinstance(x, float) and x in (1.0, -1.0):
-            product = product + y if x > 0 else product - y
+def _sum_of(weights: Values, values: Values) -> Scalar:
+    total: Scalar = 0.0
+    for w, x in zip(weights, values, strict=True):
+        if isinstance(w, float) and w in (0.0, 1.0, -1.0):
+            total = total if w == 0.0 else total + x if w > 0 else total - x
         else:
-            product = product + x * y
-    return product
+            total = total + w * x
+    return total
 
 
 # -- dependence of passive joints ----------------------------------------------------------------
@@ -200,19 +197,19 @@ class Explicit:
     def follow(self, v: list[Scalar]) -> None:
         """v_p = S v_k"""
         for i, row in zip(self.passive, self.slopes, strict=True):
-            v[i] = sparse_dot(row, [v[j] for j in self.known])
+            v[i] = _sum_of(row, [v[j] for j in self.known])
 
     def drift(self, v: list[Scalar], column: Values) -> None:
         """v_p = S v_k + Ṡ column_k"""
         self.follow(v)
         for i, row in zip(self.passive, self.slopes_dot or (), strict=self.slopes_dot is not None):
-            v[i] = v[i] + sparse_dot(row, [column[j] for j in self.known])
+            v[i] = v[i] + _sum_of(row, [column[j] for j in self.known])
 
     def pull(self, tau: list[Scalar]) -> list[Scalar]:
         """τ_k + Sᵀ τ_p; there is no cut, and therefore no force at it."""
         t = [tau[i] for i in self.passive]
         for k, j in enumerate(self.known):
-            tau[j] = tau[j] + sparse_dot([row[k] for row in self.slopes], t)
+            tau[j] = tau[j] + _sum_of([row[k] for row in self.slopes], t)
         return []
 
     def differentiate(self, chain: Chain) -> None:
@@ -343,10 +340,10 @@ def place(mechanism: AnyMechanism, closure: Closure, q: list[Scalar]) -> None:
         if bodies[i].revolute and any(isinstance(x, Angle) for _, x in terms):
             q[i] = _added(terms) + b
         elif not bodies[i].revolute or not closure.loops:
-            q[i] = b + sparse_dot([a for a, _ in terms], [x for _, x in terms])
+            q[i] = b + _sum_of([a for a, _ in terms], [x for _, x in terms])
         else:  # sums that differ only in sign share their sine and cosine
             weight = 1.0 if not terms or terms[0][0] > 0 else -1.0
-            x = sparse_dot([weight * a for a, _ in terms], [y for _, y in terms])
+            x = _sum_of([weight * a for a, _ in terms], [y for _, y in terms])
             q[i] = Angle(cos(x), weight * sin(x), b)
 
 

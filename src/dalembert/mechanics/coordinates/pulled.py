@@ -16,7 +16,7 @@ from typing import Any
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.base.algebra.vectors import ZERO, Mat, Vec
-from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain, on_tree, sparse_dot
+from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain, on_tree
 from dalembert.mechanics.coordinates.loop_closure import rates
 from dalembert.mechanics.equations import (
     centrifugal,
@@ -71,6 +71,8 @@ def reference_torque(
     tree: Torques = passive_newton_euler.reference_torque,
 ) -> list[Scalar]:
     """B_a q̈_r + C_a q̇_r + g_a = Γᵀ (B (Γ q̈_r + Γ̇ q̇_r) + C Γ q̇_r + g), with Christoffel's C_a."""
+    if mechanism.identity:
+        return tree(mechanism, q, qd, qd_r, qdd_r)
     chain = Chain(mechanism, q, qd)
     speeds = chain.push(qd_r)
     tau = tree(unloaded(mechanism).tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds))
@@ -178,6 +180,15 @@ def congruent(Gamma: Grid, B: Sequence[Values]) -> Grid:
         for j in range(i + 1):
             out[i][j] = out[j][i] = sparse_dot(Gamma[i], BG[j])
     return out
+
+
+def sparse_dot(a: Values, b: Values) -> Scalar:
+    """aᵀb, without the products of which one factor is the number 0."""
+    product: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        if not any(isinstance(z, float) and z == 0.0 for z in (x, y)):
+            product = product + x * y
+    return product
 
 
 def inertia_matrix(mechanism: AnyMechanism, q: Values, tree: Matrix = composite.inertia_matrix) -> Grid:

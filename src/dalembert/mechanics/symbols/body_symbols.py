@@ -20,7 +20,7 @@ from dalembert.mechanics.equations.lagrange import (
 )
 from dalembert.mechanics.symbols.closed_form import Tree
 from dalembert.mechanics.symbols.names import Letter, braced
-from dalembert.mechanics.symbols.ring import Polynomial, halves
+from dalembert.mechanics.symbols.ring import Polynomial, halves, mapped
 from dalembert.mechanics.symbols.symbolic_mechanism import Model
 from dalembert.robot.model.inertia import Inertia
 
@@ -51,16 +51,12 @@ class LagrangeSteps:
 
     def map(self, change: Callable[[Polynomial], Polynomial], relabel: Callable[[Letter], Letter]) -> LagrangeSteps:
         """The same in other letters."""
-
-        def changed(x: Any) -> Any:
-            return change(x) if isinstance(x, Polynomial) else [changed(y) for y in x]
-
         bodies = [
-            BodyStep(relabel(x.label), changed(x.J_P), changed(x.J_O), changed(x.B), change(x.U)) for x in self.bodies
+            BodyStep(relabel(x.label), *(mapped(table, change) for table in (x.J_P, x.J_O, x.B, x.U)))
+            for x in self.bodies
         ]
-        return LagrangeSteps(
-            bodies, changed(self.B), changed(self.dB), changed(self.christoffel), changed(self.g), changed(self.gravity)
-        )
+        tables = (self.B, self.dB, self.christoffel, self.g, self.gravity)
+        return LagrangeSteps(bodies, *(mapped(table, change) for table in tables))
 
 
 def steps_of(tree: Tree) -> LagrangeSteps:

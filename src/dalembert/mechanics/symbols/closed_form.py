@@ -28,7 +28,7 @@ from dalembert.mechanics.equations.composite import (
 from dalembert.mechanics.equations.lagrange import christoffel_of
 from dalembert.mechanics.equations.regrouping import LeanLink
 from dalembert.mechanics.symbols.names import Letter, braced, circle_letters, upright
-from dalembert.mechanics.symbols.ring import Polynomial, Ring, Terms, halves
+from dalembert.mechanics.symbols.ring import Polynomial, Ring, Terms, halves, mapped
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME, Model
 from dalembert.robot.model.inertia import Moments
 from dalembert.robot.model.mechanism import Mechanism
@@ -138,12 +138,8 @@ class ClosedForm:
 
     def map(self, change: Callable[[Polynomial], Polynomial], ring: Ring) -> ClosedForm:
         """The same form with every polynomial changed, in that ring."""
-
-        def changed(table: Any) -> Any:
-            return change(table) if isinstance(table, Polynomial) else [changed(x) for x in table]
-
         fields = ("qd", "qdd", "B", "christoffel", "g", "friction", "carried", "U")
-        return replace(self, ring=ring, **{name: changed(getattr(self, name)) for name in fields})
+        return replace(self, ring=ring, **{name: mapped(getattr(self, name), change) for name in fields})
 
 
 def see(model: Model, circles: Circles) -> list[Seen]:
@@ -286,7 +282,7 @@ def without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
     def clean(x: Polynomial) -> Polynomial:
         return Polynomial(x.ring, {m: c for m, c in x.terms.items() if abs(c) > floor})
 
-    return [[list(map(clean, row)) for row in table] for table in tables]
+    return [mapped(table, clean) for table in tables]
 
 
 class _Compactor:

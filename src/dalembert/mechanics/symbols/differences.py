@@ -47,8 +47,7 @@ def differences(
     far_ends  as in :class:`ClosedForm`
     spelt     whether such a letter is written (ℓ_1 − a_1) instead of ℓ̄_1
     """
-    ring = Ring()
-    ring.letters, ring._squares, ring._high = list(given.letters), given._squares, given._high
+    ring = given.extended(list(given.letters))
     now = [Polynomial(ring, x.terms) for x in formulas]
     changes: list[Change] = []
     lengths = [k for k, letter in enumerate(ring.letters) if letter.kind == "length"]

@@ -355,8 +355,8 @@ def _seats(symbolic: Model, field: Field) -> tuple[list[Seat], Vec]:
         axis = parent.direction(vector(body.rotor_axis)) if full else None
         screw = [*vector(Z), o, o, o] if body.revolute else [o, o, o, *vector(Z)]
         gear = number(body.gear) if body.has_rotor else field.one
-        matrices = (_homogeneous(field, x) for x in (at, frame.inverse))
-        out.append(Seat(body.parent, screw, at, *matrices, gear, axis))
+        T, own = (_homogeneous(field, x) for x in (at, frame.inverse))
+        out.append(Seat(body.parent, screw, at, T, own, gear, axis))
     return out, vector(tree.base.rotation.T @ tree.gravity)
 
 

@@ -27,7 +27,7 @@ from dalembert.mechanics.coordinates.closure import CoupledMechanism, Linear
 from dalembert.mechanics.symbols.closed_form import ClosedForm, without_noise
 from dalembert.mechanics.symbols.laws import Function, moved
 from dalembert.mechanics.symbols.names import Letter, circle_letters, joint_variable, relabelled, sign_of, upright
-from dalembert.mechanics.symbols.ring import Polynomial, Ring, tidy
+from dalembert.mechanics.symbols.ring import Polynomial, mapped, tidy
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
 from dalembert.robot.model.robot import Robot
 
@@ -146,9 +146,7 @@ class Substitution:
         self.tree, self.b, self.held = tree, b, held
         self.T = [[tidy(float(x)) for x in row] for row in T]
         self.n = len(held.numbers)
-        self.ring = ring = Ring()
-        ring._squares, ring._high = dict(tree.ring._squares), tree.ring._high
-        ring.letters = [relabelled(letter, held.labels) for letter in tree.ring.letters]
+        self.ring = ring = tree.ring.extended([relabelled(letter, held.labels) for letter in tree.ring.letters])
         self.circles: dict[Any, tuple[Polynomial, Polynomial]] = {}
         self.signs: dict[Any, Polynomial] = {}
         self.slides: dict[int, Polynomial] = {}
@@ -225,9 +223,9 @@ class Substitution:
         def pulled(parts: Sequence[Polynomial]) -> list[Polynomial]:
             return [_combined(column, parts, zero) for column in columns]
 
-        BT = [pulled([self(x) for x in row]) for row in tree.B]
+        BT = [pulled(mapped(row, self)) for row in tree.B]
         B = [pulled([row[b] for row in BT]) for b in span]
-        c_tree = [[[self(x) for x in row] for row in matrix] for matrix in tree.christoffel]
+        c_tree = mapped(tree.christoffel, self)
         c: list[Any] = [[[None] * self.n for _ in span] for _ in span]
         for b, d in itertools.combinations_with_replacement(span, 2):
             inner = [
@@ -236,7 +234,7 @@ class Substitution:
             for a, x in enumerate(pulled(inner)):
                 c[a][b][d] = c[a][d][b] = x
         others = [zero if i in self.held.joints else x for i, x in enumerate(tree.friction)]
-        g, friction, carried = (pulled([self(x) for x in values]) for values in (tree.g, tree.friction, others))
+        g, friction, carried = (pulled(mapped(values, self)) for values in (tree.g, tree.friction, others))
         ((B,), c, ((g,),)) = map(without_noise, ([B], c, [[g]]))
         pi = [(relabelled(name, self.held.labels), self(x)) for name, x in tree.pi]
         return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried, self(tree.U), pi)

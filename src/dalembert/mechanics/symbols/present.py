@@ -161,21 +161,16 @@ class Equations:
 
     def _coriolis(self, i: int, j: int) -> Sum:
         """c_ij = Σ_k c_ijk q̇_k, S (7.44), with velocities that share the same c_ijk in one bracket."""
-        groups: list[tuple[int, list[tuple[int, int]]]] = []
-        polynomials = self.shown.christoffel[i][j]
-        for k, x in enumerate(polynomials):
-            if not x:
-                continue
-            for first, members in groups:
-                sign = 1 if x == polynomials[first] else -1 if x == -polynomials[first] else 0
-                if sign:
-                    members.append((k, sign))
-                    break
-            else:
-                groups.append((k, [(k, 1)]))
+        groups: dict[frozenset[Any], list[tuple[int, int]]] = {}
+        for k, x in enumerate(self.shown.christoffel[i][j]):
+            same, opposite = (frozenset(y.terms.items()) for y in (x, -x))
+            if opposite in groups:
+                groups[opposite].append((k, -1))
+            elif same:
+                groups.setdefault(same, []).append((k, 1))
         out: Sum = ()
-        for first, members in groups:
-            c = self._christoffel[i][j][first]
+        for members in groups.values():
+            c = self._christoffel[i][j][members[0][0]]
             speeds = tuple(Product(sign, _factor(self.form.qd[k])) for k, sign in members)
             out += times(c, speeds[0].factors) if len(speeds) == 1 else times(c, (), [speeds])
         return out
@@ -620,28 +615,22 @@ class Equations:
                 f"q has shape {x.shape}, but '{self.name}' has {self.n} joints: the last axis must be {self.n}"
             )
         values = self._values(x, v, a, self._given(parameters))
-        f, n, shape = self.form, range(self.n), x.shape[:-1]
+        f, shape, known = self.form, x.shape[:-1], dict[int, Array]()
 
-        def at(p: Polynomial) -> Any:
-            return np.broadcast_to(p.value(values), shape)
+        def at(table: Any) -> Array:
+            """The values (…, n, …) of nested lists of polynomials, half of which occur twice in B and in c_ijk."""
+            if not isinstance(table, Polynomial):
+                return np.stack([at(entry) for entry in table], len(shape))
+            if id(table) not in known:
+                known[id(table)] = np.broadcast_to(table.value(values), shape)
+            return known[id(table)]
 
-        g = np.stack([at(p) for p in f.g], -1)
-        B = np.empty((*shape, self.n, self.n))
-        C = np.zeros_like(B)
-        for i in n:
-            for j in range(i, self.n):
-                B[..., i, j] = B[..., j, i] = at(f.B[i][j])
-            for j in n:
-                for k in range(j, self.n):
-                    c = at(f.christoffel[i][j][k])
-                    C[..., i, j] += c * v[..., k]
-                    if k != j:
-                        C[..., i, k] += c * v[..., j]
+        B, c, g = at(f.B), at(f.christoffel), at(f.g)
+        C = sum((c[..., k] * v[..., k, None, None] for k in range(self.n)), start=np.zeros_like(B))
         tau = np.einsum("...ij,...j->...i", B, a) + np.einsum("...ij,...j->...i", C, v) + g
         if self._loads:
-            load = tau + np.stack([at(p) for p in f.carried], -1)
-            values = self._values(x, v, a, self._given(parameters), load)
-        return EquationValues(B, C, g, tau + np.stack([at(p) for p in f.friction], -1))
+            values = self._values(x, v, a, self._given(parameters), tau + at(f.carried))
+        return EquationValues(B, C, g, tau + at(f.friction))
 
     def _given(self, parameters: Mapping[Any, float] | None) -> dict[str, float]:
         """The values of all parameters by name, with the given ones replaced."""

@@ -37,6 +37,12 @@ class Ring:
         self._high = 0  # the bits that mean "squared" for the letters with a rule
         self.signs: dict[int, Polynomial] = {}  # a velocity's number → its sign
 
+    def extended(self, letters: list[Any]) -> Ring:
+        """A ring that begins with these letters, which have the rules of the present ones."""
+        ring = Ring()
+        ring.letters, ring._squares, ring._high = letters, dict(self._squares), self._high
+        return ring
+
     def _unit(self, letter: Any) -> int:
         self.letters.append(letter)
         return 1 << (WIDTH * (len(self.letters) - 1))
@@ -106,6 +112,11 @@ def exact(x: Coefficient, denominator: int = SMALLEST) -> Coefficient:
 def halves(x: Coefficient) -> Coefficient:
     """A fraction for the half of a whole number."""
     return exact(x, 2)
+
+
+def mapped(table: Any, change: Callable[[Polynomial], Any]) -> Any:
+    """Nested lists of polynomials with every polynomial changed."""
+    return change(table) if isinstance(table, Polynomial) else [mapped(x, change) for x in table]
 
 
 class Polynomial:

@@ -17,6 +17,7 @@ from dalembert.mechanics.equations.friction import coulomb, viscous
 from dalembert.mechanics.equations.regressor import carried_share
 from dalembert.mechanics.symbols.laws import torque_of
 from dalembert.mechanics.symbols.names import Letter, braced, joint_variable, letter, sign_of
+from dalembert.mechanics.symbols.parameter_names import parameter_letter
 from dalembert.mechanics.symbols.ring import Polynomial, Ring, exact, tidy
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia, Moments
@@ -173,16 +174,10 @@ def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
 
 def _to_z(axis: Vec) -> Mat:
     """A rotation that takes z to ``axis``: the identity, a cyclic permutation of the axes, or the shortest rotation."""
-    for columns in (
-        ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-        ((0, 1, 0), (0, 0, 1), (1, 0, 0)),
-        ((0, 0, 1), (1, 0, 0), (0, 1, 0)),
-        ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
-        ((0, 1, 0), (0, 0, -1), (-1, 0, 0)),
-        ((0, 0, 1), (-1, 0, 0), (0, -1, 0)),
-    ):
-        if (Vec(columns[2]) - axis).norm < SAME:
-            return Mat.of(columns).T
+    for sign, k in itertools.product((1, -1), range(3)):
+        x, y, z = (*IDENTITY[k:], *IDENTITY[:k])
+        if (sign * z - axis).norm < SAME:
+            return Mat((x, sign * y, sign * z)).T
     across = Z.cross(axis)
     return rotation_about(1.0 / across.norm * across, math.acos(max(-1.0, min(1.0, axis[2]))))
 
@@ -378,18 +373,16 @@ class _Builder:
     def _augmented_letters(self, i: int) -> list[Letter]:
         """m, m ℓ_C and Î of augmented link i, S (7.77), the tensor's entries in the order of PAIRS."""
         body, k = self.numbers.bodies[i].inertia, i + 1
-        name = f"augmented link {k}"
-        out = [letter("m", str(k), "mass", k, float(body.mass), f"mass of {name}")]
+        entries = {"m": (body.mass, "mass of {}")}
         for c, axis in zip(body.first_moments, AXES, strict=True):
-            written = Letter(
-                f"ml_{k}{axis}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{axis}}}", f"m_{k}ℓ_C{k}{axis}", "mass", k, float(c),
-                f"first moment of {name}, {axis}",
-            )  # fmt: skip
-            out.append(written)
+            entries[f"m{axis}"] = c, f"first moment of {{}}, {axis}"
         for j, l in PAIRS:
-            axes, value = AXES[j] + AXES[l], float(body.tensor_at_origin[j][l])
-            out.append(letter("Ih", f"{k},{axes}", "tensor", k, value, f"tensor entry {axes} of {name}"))
-        return out
+            axes = AXES[j] + AXES[l]
+            entries[f"I{axes}"] = body.tensor_at_origin[j][l], f"tensor entry {axes} of {{}}"
+        return [
+            replace(parameter_letter(f"{kind}_{k}"), value=float(x), meaning=meaning.format(f"augmented link {k}"))
+            for kind, (x, meaning) in entries.items()
+        ]
 
     def _pi(self, tree: Mechanism) -> list[tuple[Letter, Polynomial]]:
         """π_i of S (7.77) for every joint: those of the augmented link, as sums over its bodies, and I_mi."""
@@ -402,7 +395,7 @@ class _Builder:
             if numbers:
                 values = [x.value for x in letters]
             if body.has_rotor:
-                letters.append(letter("I", f"m{i + 1}", "tensor", i + 1, 0.0, ""))
+                letters.append(parameter_letter(f"Im_{i + 1}"))
                 values.append(body.rotor_inertia)
             out += [
                 (x, (ring.number(0) + y).map(tidy if numbers else exact)) for x, y in zip(letters, values, strict=True)
