@@ -14,22 +14,9 @@ from typing import TYPE_CHECKING, Any
 from dalembert.base.bibliography import cited, introduction
 from dalembert.mechanics.symbols.body_symbols import BodyStep, Table
 from dalembert.mechanics.symbols.differences import Difference
+from dalembert.mechanics.symbols.grouped_sums import Sum, by_angle, by_inertia, shortest
 from dalembert.mechanics.symbols.names import Letter, braced
-from dalembert.mechanics.symbols.write import (
-    Latex,
-    Sum,
-    Text,
-    aligned,
-    broken,
-    by_angle,
-    by_inertia,
-    joined,
-    padded,
-    seen_length,
-    shortest,
-    text_width,
-    written,
-)
+from dalembert.mechanics.symbols.write import Latex, Text, aligned, broken, padded, seen_length, text_width
 
 if TYPE_CHECKING:
     from dalembert.mechanics.symbols.present import Equations
@@ -74,8 +61,10 @@ def derivation(e: Equations, style: Text) -> str:
         sections += _Writer(e, style).torques()
     else:
         sections += _Writer(e, style).closed()
-    page = _latex_page if isinstance(style, Latex) else _text_page
-    return page([section for section in sections if section.rows or section.remark])
+    sections = [section for section in sections if section.rows or section.remark]
+    if isinstance(style, Latex):
+        return "\\allowdisplaybreaks\n" + "\n\n".join(map(_latex_section, sections)) + "\n"
+    return "\n".join(line for section in sections for line in _text_section(section))
 
 
 def document(body: str, title: str) -> str:
@@ -95,13 +84,13 @@ class _Writer:
         self.mark = "'" if e.tree is e and any("'" in x for x in e.labels) else ""
 
     def sum(self, x: Sum) -> str:
-        return joined(written(self.ring, x, self.style), self.style)
+        return self.style.line(self.ring, x)
 
     def matrix(self, name: Name, rows: Sequence[Sequence[Sum]], entry: Callable[[int, int], Name]) -> Matrix:
         return Matrix(name, [[self.sum(x) for x in row] for row in rows], entry)
 
     def formula(self, name: Name, x: Sum) -> Line:
-        return Line(name, written(self.ring, x, self.style))
+        return Line(name, self.style.terms(self.ring, x))
 
     def term(self, name: str) -> Line:
         """A term by its name, such as b_12 = b_21."""
@@ -234,10 +223,6 @@ def _entries(matrix: Matrix) -> Iterator[Line]:
                 yield Line(matrix.entry(i, j), [x])
 
 
-def _text_page(sections: Sequence[Section]) -> str:
-    return "\n".join(line for section in sections for line in _text_section(section))
-
-
 def _text_section(section: Section) -> Iterator[str]:
     yield f"{section.title}, S {section.equations}"
     for row in section.rows:
@@ -279,10 +264,6 @@ def _side_by_side(blocks: list[list[str]]) -> Iterator[str]:
         yield " ".join(parts).rstrip()
 
 
-def _latex_page(sections: Sequence[Section]) -> str:
-    return "\\allowdisplaybreaks\n" + "\n\n".join(map(_latex_section, sections)) + "\n"
-
-
 def _latex_section(section: Section) -> str:
     lines: list[str] = []
     for row in section.rows:
@@ -313,8 +294,8 @@ LATEX_WORDS = {
 
 
 def _latex_formula(x: Line) -> list[str]:
-    style = Latex()
-    return aligned(x.name[1], [joined([term], style) for term in x.terms] if x.parted else [joined(x.terms, style)])
+    parts = [[term] for term in x.terms] if x.parted else [x.terms]
+    return aligned(x.name[1], [" ".join(Latex().signed(part)) for part in parts])
 
 
 def _latex_matrix(x: Matrix) -> str:

@@ -336,7 +336,7 @@ def _seats(symbolic: Model, field: Field) -> tuple[list[Seat], Vec]:
     tree = symbolic.tree
 
     def number(x: Any) -> Number:
-        return field.convert(x) if isinstance(x, Polynomial) else field.convert(symbolic.ring.number(x))
+        return field.convert(symbolic.ring.number(0) + x)
 
     def vector(v: Any) -> Vec:
         return Vec(map(number, v))
@@ -369,54 +369,38 @@ def exact_field(symbolic: Model, symbols: bool) -> Field:
     with extra("identify", "a base parameter as a formula"):
         import sympy
 
-    ring = symbolic.ring
-    roots = [sympy.sqrt(letter.index) for letter in ring.letters if letter.kind == "root"]
+    letters = symbolic.ring.letters
+    roots = [sympy.sqrt(letter.index) for letter in letters if letter.kind == "root"]
     ground: Any = sympy.QQ.algebraic_field(*roots) if roots else sympy.QQ
-    chosen: list[Letter] = []
+    tangents = {
+        k: half_tangent(x, letters[k + 1])
+        for k, x in enumerate(letters)
+        if x.kind == "twist" and x.name.startswith("c_")
+    }
+    inside: list[Letter] = []
     if symbols:
-        for k, letter in enumerate(ring.letters):
-            if letter.kind in ("length", "gear", "gravity"):
-                chosen.append(letter)
-            elif letter.kind == "twist" and letter.name.startswith("c_"):
-                chosen.append(half_tangent(letter, ring.letters[k + 1]))
-    domain = ground.frac_field(*(sympy.Symbol(letter.name) for letter in chosen)) if chosen else ground
-    gens = dict(zip((letter.name for letter in chosen), domain.gens, strict=True)) if chosen else {}
+        kinds = ("length", "gear", "gravity")
+        inside = [tangents.get(k, x) for k, x in enumerate(letters) if k in tangents or x.kind in kinds]
+    domain = ground.frac_field(*(sympy.Symbol(letter.name) for letter in inside)) if inside else ground
+    values: dict[str, Any] = {x.name: gen for x, gen in zip(inside, domain.gens, strict=True)} if inside else {}
 
-    def fraction(x: Any) -> Any:
+    def number(x: Any) -> Any:
+        if isinstance(x, float) and not x.is_integer():
+            raise Inexact
         x = Fraction(x)
         return domain.convert(sympy.QQ(x.numerator, x.denominator))
 
-    unit = domain.one
-    values: dict[int, Any] = {}
-    for k, letter in enumerate(ring.letters):
+    for letter in letters:
         if letter.kind == "root":
-            values[k] = domain.convert(ground.from_sympy(sympy.sqrt(letter.index)), ground)
-        elif letter.kind == "twist":
-            if letter.name.startswith("c_"):
-                t = half_tangent(letter, ring.letters[k + 1])
-                tangent = gens[t.name] if symbols else fraction(Fraction(t.value or 0.0).limit_denominator(10**12))
-                values[k] = (unit - tangent * tangent) / (unit + tangent * tangent)
-                values[k + 1] = (tangent + tangent) / (unit + tangent * tangent)
-        elif letter.name in gens:
-            values[k] = gens[letter.name]
-        elif letter.value is not None:
-            values[k] = fraction(Fraction(repr(letter.value)))
-
-    def convert(x: Polynomial) -> Any:
-        total = domain.zero
-        for monomial, c in x.terms.items():
-            if isinstance(c, float):
-                if not c.is_integer():
-                    raise Inexact
-                c = int(c)
-            term = fraction(c)
-            for k, e in ring.exponents(monomial):
-                for _ in range(e):
-                    term = term * values[k]
-            total = total + term
-        return total
-
-    return Field(domain.zero, domain.one, convert, tuple(chosen), domain)
+            values[letter.name] = domain.convert(ground.from_sympy(sympy.sqrt(letter.index)), ground)
+        elif letter.name not in values and letter.value is not None:
+            values[letter.name] = number(Fraction(repr(letter.value)))
+    for k, tangent in tangents.items():
+        t = values[tangent.name] if symbols else number(Fraction(tangent.value or 0.0).limit_denominator(10**12))
+        below = domain.one + t * t
+        values[letters[k].name], values[letters[k + 1].name] = (domain.one - t * t) / below, (t + t) / below
+    of_letter = [values.get(letter.name) for letter in letters]
+    return Field(domain.zero, domain.one, lambda x: x.value(of_letter, number), tuple(inside), domain)
 
 
 def half_tangent(cosine: Letter, sine: Letter) -> Letter:

@@ -45,17 +45,13 @@ class Function(Letter):
         return sympy.lambdify(symbols, self.expression, "numpy")(*columns)
 
 
-def load_letter(index: int) -> Letter:
-    """τ̄_i, the torque that joint i transmits."""
-    return Letter(f"taubar_{index}", rf"\bar{{\tau}}_{braced(str(index))}", f"τ̄_{index}", "load", index)
-
-
 def torque_of(term: Term, index: int, revolute: bool, lettering: Lettering) -> Polynomial:
     """The torque of a term at joint ``index``, counted from 1."""
     ring = lettering.ring
     numbers = _numbers(term, index, lettering)
     shapes = {name: numbers[name] for name in numbers if name not in term.linear()}
-    motion = [joint_variable(index, revolute), joint_variable(index, revolute, 1), load_letter(index)]
+    load = Letter(f"taubar_{index}", rf"\bar{{\tau}}_{braced(str(index))}", f"τ̄_{index}", "load", index)
+    motion = [joint_variable(index, revolute), joint_variable(index, revolute, 1), load]
     known = [*motion, *(letter for x in shapes.values() for letter in _letters(x))]
     columns = replace(term, **{name: _scalar(x) for name, x in shapes.items()}).columns(*map(symbol, motion))
     torque = ring.number(0)

@@ -17,34 +17,17 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.mechanics.symbols.body_symbols import BodyStep, LagrangeSteps
 from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress
 from dalembert.mechanics.symbols.derivation import derivation
-from dalembert.mechanics.symbols.differences import Difference, with_differences
+from dalembert.mechanics.symbols.differences import Difference, differences
+from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_angle, by_inertia, grouped, shortest, times
 from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, braced
-from dalembert.mechanics.symbols.ring import Polynomial
+from dalembert.mechanics.symbols.ring import Polynomial, mapped
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
 from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
 from dalembert.mechanics.symbols.symbolic_regressor import Regressor
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import (
-    MOTION,
-    Latex,
-    Product,
-    Sum,
-    Text,
-    aligned,
-    broken,
-    by_angle,
-    by_inertia,
-    grouped,
-    joined,
-    padded,
-    shortest,
-    text_width,
-    times,
-    wrapped,
-    written,
-)
+from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, broken, padded, text_width, wrapped
 
 MANY = 400  # terms of B, C and g above which text() is a summary
 PARTS = {
@@ -139,7 +122,8 @@ class Equations:
     @cached_property
     def shown(self) -> ClosedForm:
         """The form as written: lengths that occur only as a difference have their own letter."""
-        return with_differences(self.form)
+        ring, change = differences(self.form.ring, self.form.polynomials(), self.form.far_ends)
+        return self.form.map(change, ring)
 
     @cached_property
     def _B(self) -> list[list[Sum]]:
@@ -210,9 +194,6 @@ class Equations:
             for j in range(i, self.n):
                 out += times(B[i][j], _factor(qd[i] * qd[j]), coefficient=Fraction(1, 2) if i == j else 1)
         return tuple(out)
-
-    def _lagrangian(self) -> Sum:
-        return self._kinetic(self._B) + tuple(replace(p, coefficient=-p.coefficient) for p in by_angle(self.shown.U))
 
     def rate(self, rows: Sequence[Polynomial]) -> Sum:
         """Σ_k x_k q̇_k"""
@@ -437,8 +418,12 @@ class Equations:
         if not isinstance(name, str):
             raise DalembertError(f"a term is {name!r}; it must be a name, such as 'B12', 'g1' or 'tau2'")
         energies: dict[str, Callable[[], Sum]] = {
-            "T": lambda: self._kinetic(self._B), "U": lambda: by_angle(self.shown.U), "L": self._lagrangian,
-        }  # fmt: skip
+            "T": lambda: self._kinetic(self._B),
+            "U": lambda: by_angle(self.shown.U),
+            "L": lambda: (
+                self._kinetic(self._B) + tuple(replace(p, coefficient=-p.coefficient) for p in by_angle(self.shown.U))
+            ),
+        }
         if name.strip() in energies:
             return name.strip(), rf"\mathcal{{{name.strip()}}}", energies[name.strip()]()
         match = re.fullmatch(r"(tau|τ|[bcgfhn])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
@@ -479,7 +464,7 @@ class Equations:
         """The equations, or one term, as plain text. Very large equations are summarised unless ``whole`` is true."""
         if term is not None:
             name, _, terms = self.named(term)
-            return broken(f"{name} = ", written(self.shown.ring, terms, Text()))
+            return broken(f"{name} = ", Text().terms(self.shown.ring, terms))
         if self.size > MANY and not whole:
             return self._summary()
         lines: list[str] = []
@@ -504,7 +489,7 @@ class Equations:
     def written_torque(self, name: str, style: Text) -> list[str]:
         """The terms of tau1 …, one per line."""
         parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
-        return [joined(written(self.shown.ring, x, style), style) for x in parts if x] or ["0"]
+        return [style.line(self.shown.ring, x) for x in parts if x] or ["0"]
 
     def _text_part(self, letter: str) -> Iterator[str]:
         ring, zero = self.shown.ring, []
@@ -516,7 +501,7 @@ class Equations:
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
             elif terms:
-                yield broken(f"  {self.left_side(name, False)} = ", written(ring, terms, Text()))
+                yield broken(f"  {self.left_side(name, False)} = ", Text().terms(ring, terms))
             else:
                 zero.append(short)
         if zero:
@@ -536,14 +521,11 @@ class Equations:
         return "Letters (SI units)\n" + "\n".join(lines) + "\n"
 
     def _summary(self) -> str:
-        f, n = self.form, range(self.n)
+        f = self.form
         lines = [f"{self.name}: {self.n} joints, {self.size} terms in B, C and g: too many to read at once.", ""]
-        lines.append("terms of b_ij")
-        lines += ["  " + "".join(f"{len(f.B[i][j]):>7}" for j in n) for i in n]
-        lines.append("terms of c_ij")
-        lines += ["  " + "".join(f"{sum(map(len, f.christoffel[i][j])):>7}" for j in n) for i in n]
-        lines.append("terms of g_i")
-        lines += ["  " + "".join(f"{len(x):>7}" for x in f.g)]
+        c = [[sum(map(len, row)) for row in table] for table in f.christoffel]
+        for name, sizes in (("b_ij", mapped(f.B, len)), ("c_ij", c), ("g_i", [mapped(f.g, len)])):
+            lines += [f"terms of {name}", *("  " + "".join(f"{size:>7}" for size in row) for row in sizes)]
         lines += ["", "One term: text('B11') or --term B11. All terms: latex() or --latex.", ""]
         return "\n".join(lines)
 
@@ -554,7 +536,7 @@ class Equations:
         """
         ring, style = self.shown.ring, Latex()
         if term is not None:
-            return joined(written(ring, self.named(term)[2], style), style)
+            return style.line(ring, self.named(term)[2])
         lines = []
         for k, letter in enumerate(PARTS.values(), 1):
             for name in self.names(letter):
@@ -562,7 +544,7 @@ class Equations:
                 if letter == "tau":
                     lines += aligned(short, self.written_torque(name, style))
                 elif terms or self.n <= 3:
-                    lines += aligned(self.left_side(name, True), [joined(written(ring, terms, style), style)])
+                    lines += aligned(self.left_side(name, True), [style.line(ring, terms)])
             if progress:
                 progress(k / len(PARTS))
         lines += [rf"{x.latex} &= {x.latex_of_parts}" for x in self.written_letters if isinstance(x, Difference)]

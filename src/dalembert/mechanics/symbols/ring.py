@@ -254,11 +254,11 @@ class Polynomial:
         changed = ((m, tidy(change(c))) for m, c in self.terms.items())
         return Polynomial(self.ring, {m: c for m, c in changed if c != 0})
 
-    def value(self, values: Any) -> Any:
-        """The value, given ``values[k]`` of every letter; arrays give an array."""
-        total: Any = 0.0
+    def value(self, values: Any, number: Callable[[Coefficient], Any] = float) -> Any:
+        """The value, given ``values[k]`` of every letter; arrays give an array. ``number`` converts coefficients."""
+        total = number(0)
         for m, c in self.terms.items():
-            x: Any = float(c)
+            x = number(c)
             for k, e in self.ring.exponents(m):
                 x = x * (values[k] if e == 1 else values[k] ** e)
             total = total + x

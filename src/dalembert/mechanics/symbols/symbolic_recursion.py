@@ -16,12 +16,13 @@ from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.recursion import NewtonEulerSteps, recursion
 from dalembert.mechanics.symbols.closed_form import Circles, Seen, see
+from dalembert.mechanics.symbols.grouped_sums import Sum, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import FIELD, Polynomial
 from dalembert.mechanics.symbols.symbolic_mechanism import AXES, model
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import Sum, Text, broken, grouped, written
+from dalembert.mechanics.symbols.write import Text, broken
 from dalembert.robot.model.inertia import Inertia, steiner
 from dalembert.robot.model.mechanism import mechanism
 from dalembert.robot.model.robot import Robot
@@ -118,13 +119,10 @@ class SymbolicRecursion:
     def _letters(self) -> list[Any]:
         return letters_of(self._model.ring, [sympy.Symbol(x.letter.name) for x in self._model.qd])
 
-    def _vectors(self, name: str) -> Vectors:
-        return tuple(matrix_of([[_by_motion(x)] for x in v], self._letters) for v in self._steps[name])
-
     def __getattr__(self, name: str) -> Vectors:
         if name not in TITLES:
             raise AttributeError(f"a symbolic recursion has no '{name}'; it has {', '.join(TITLES)} and tau")
-        value = self._vectors(name)
+        value = tuple(matrix_of([[_by_motion(x)] for x in v], self._letters) for v in self._steps[name])
         setattr(self, name, value)
         return value
 
@@ -178,11 +176,11 @@ class SymbolicRecursion:
                 for name in names:
                     for axis, x in zip(AXES, self._steps[name][i], strict=True):
                         if x:
-                            yield broken(f"  {TITLES[name]}{i + 1},{axis} = ", written(ring, _by_motion(x), Text()))
+                            yield broken(f"  {TITLES[name]}{i + 1},{axis} = ", Text().terms(ring, _by_motion(x)))
                     if not any(self._steps[name][i]):
                         yield f"  {TITLES[name]}{i + 1} = 0"
                 if words == "Backward":
-                    yield broken(f"  τ_{i + 1} = ", written(ring, _by_motion(self._tau[i]), Text()))
+                    yield broken(f"  τ_{i + 1} = ", Text().terms(ring, _by_motion(self._tau[i])))
 
 
 def _by_motion(x: Polynomial) -> Sum:

@@ -10,23 +10,13 @@ from typing import TYPE_CHECKING, Any
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.mechanics.symbols.closed_form import ClosedForm
 from dalembert.mechanics.symbols.differences import differences
+from dalembert.mechanics.symbols.grouped_sums import Sum, by_inertia, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import Polynomial
 from dalembert.mechanics.symbols.symbolic_mechanism import model
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import (
-    MOTION,
-    Latex,
-    Sum,
-    Text,
-    aligned,
-    broken,
-    by_inertia,
-    grouped,
-    joined,
-    written,
-)
+from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, broken
 from dalembert.robot.model.robot import Robot
 
 if TYPE_CHECKING:
@@ -121,14 +111,14 @@ class Regressor:
         latex = isinstance(style, Latex)
         pi, comma = (r"\pi" if latex else "π"), "," if len(self.names) > 9 else ""
         for k, (letter, x) in enumerate(zip(self._titles, self._pi, strict=True), 1):
-            name, terms = style.name(letter, 1), written(self._ring, x, style)
+            name, terms = style.name(letter, 1), style.terms(self._ring, x)
             below = f"{pi}_{{{k}}}" if latex else f"{pi}_{k}"
             yield (below, terms) if terms == [name] else (f"{below} = {name}", terms)
         for i, row in enumerate(self._sums, 1):
             for k, x in enumerate(row, 1):
                 if x:
                     below = f"y_{{{i}{comma}{k}}}" if latex else f"y_{i}{comma}{k}"
-                    yield below, written(self._augmented.ring, x, style)
+                    yield below, style.terms(self._augmented.ring, x)
 
     def text(self) -> str:
         """π and Y as plain text."""
@@ -138,7 +128,7 @@ class Regressor:
     def latex(self) -> str:
         """π and Y as a LaTeX ``align*`` (amsmath)."""
         style = Latex()
-        lines = [line for name, terms in self.rows(style) for line in aligned(name, [joined(terms, style)])]
+        lines = [line for name, terms in self.rows(style) for line in aligned(name, [" ".join(style.signed(terms))])]
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
 
@@ -150,7 +140,7 @@ def parameters_with_payload(robot: Robot) -> list[tuple[str, str]]:
     for name, x in symbolic.pi:
         letters = {symbolic.ring.letters[k].name for m in x.terms for k, _ in symbolic.ring.exponents(m)}
         if any(re.fullmatch(r"[mIl]_L\w*", letter) for letter in letters):
-            out.append((name.text, joined(written(ring, by_inertia(spelt(x)), Text()), Text())))
+            out.append((name.text, Text().line(ring, by_inertia(spelt(x)))))
     return out
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalembert.mechanics.symbols.differences import Difference
+from dalembert.mechanics.symbols.grouped_sums import Product, Sum
 from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter
 from dalembert.mechanics.symbols.ring import Ring
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import Product, Sum
 
 if TYPE_CHECKING:
     import sympy
