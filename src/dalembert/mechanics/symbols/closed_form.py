@@ -12,6 +12,7 @@ symbols of :mod:`~dalembert.mechanics.equations.lagrange`, S (7.45), and g from 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -352,11 +353,12 @@ def _equal(x: Any, y: Any) -> bool:
 
 
 def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
-    """Use I_ℓi for a link if only one diagonal entry of its tensor has an effect."""
-    used = {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}
-    letters = [model.ring.letters[k] for k in used]
-    for sub, candidates in model.tensors.items():
-        affecting = [entry for entry in candidates if any(entry is other for other in letters)]
-        if len(affecting) == 1 and affecting[0].name[-2:] in ("xx", "yy", "zz"):
-            affecting[0].name, affecting[0].text = f"I_l{sub}", f"I_ℓ{sub}"
-            affecting[0].latex = rf"I_{{\ell_{braced(sub)}}}"
+    """Use I_ℓi for a link if only one entry of its tensor has an effect, and that on the diagonal."""
+    entries: dict[str, list[Letter]] = {}
+    for k in {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}:
+        if match := re.fullmatch(r"I_l(\w+)[xyz]{2}", model.ring.letters[k].name):
+            entries.setdefault(match[1], []).append(model.ring.letters[k])
+    for sub, (entry, *others) in entries.items():
+        if not others and entry.name[-2] == entry.name[-1]:
+            entry.name, entry.text = f"I_l{sub}", f"I_ℓ{sub}"
+            entry.latex = rf"I_{{\ell_{braced(sub)}}}"

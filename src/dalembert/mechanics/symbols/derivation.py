@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING
 
 from dalembert.base.bibliography import cited, introduction
 from dalembert.mechanics.symbols.body_symbols import BodyStep, Table
 from dalembert.mechanics.symbols.differences import Difference
 from dalembert.mechanics.symbols.grouped_sums import Sum, by_angle, by_inertia, shortest
 from dalembert.mechanics.symbols.names import Letter, braced
+from dalembert.mechanics.symbols.ring import mapped
 from dalembert.mechanics.symbols.write import Latex, Text, aligned, broken, padded, seen_length, text_width
 
 if TYPE_CHECKING:
     from dalembert.mechanics.symbols.present import Equations
 
-Name = tuple[str, str]  # in text, in LaTeX
 WIDEST = 120  # columns of text that a matrix may take
 LATEX_WIDEST = 96  # characters of a row of a matrix, most of which are indices
 
@@ -30,16 +31,16 @@ LATEX_WIDEST = 96  # characters of a row of a matrix, most of which are indices
 class Matrix:
     """A matrix of finished entries; ``entry`` names an entry by row and column from 1, for a matrix that is too wide."""
 
-    name: Name
+    name: str
     rows: list[list[str]]
-    entry: Callable[[int, int], Name]
+    entry: Callable[[int, int], str]
 
 
 @dataclass(frozen=True)
 class Line:
     """One formula: its terms, each with its sign; ``parted`` if each of them begins a line."""
 
-    name: Name
+    name: str
     terms: list[str]
     parted: bool = False
 
@@ -83,22 +84,23 @@ class _Writer:
         self.e, self.style, self.ring = e, style, e.shown.ring
         self.mark = "'" if e.tree is e and any("'" in x for x in e.labels) else ""
 
-    def sum(self, x: Sum) -> str:
-        return self.style.line(self.ring, x)
+    def matrix(self, name: str, rows: Sequence[Sequence[Sum]], entry: Callable[[int, int], str]) -> Matrix:
+        return Matrix(name, [[self.style.line(self.ring, x) for x in row] for row in rows], entry)
 
-    def matrix(self, name: Name, rows: Sequence[Sequence[Sum]], entry: Callable[[int, int], Name]) -> Matrix:
-        return Matrix(name, [[self.sum(x) for x in row] for row in rows], entry)
-
-    def formula(self, name: Name, x: Sum) -> Line:
+    def formula(self, name: str, x: Sum) -> Line:
         return Line(name, self.style.terms(self.ring, x))
 
     def term(self, name: str) -> Line:
         """A term by its name, such as b_12 = b_21."""
-        return self.formula((self.e.left_side(name, False), self.e.left_side(name, True)), self.e.named(name)[2])
+        return self.formula(self.e.left_side(name, self.style), self.e.named(name)[2])
+
+    def indexed(self, name: str) -> Callable[[int, int], str]:
+        """(A)_12: names of the entries of a matrix."""
+        return lambda i, j: self.style.of(f"({name})_{i}{j}", f"({name})_{{{i}{j}}}")
 
     def on_the_tree(self) -> list[Section]:
         """From the Jacobians to B, C and g of the tree."""
-        e, steps = self.e, self.e.steps
+        e, steps, of = self.e, self.e.steps, self.style.of
         links, rotors = ([x for x in steps.bodies if (x.label.kind == "tensor") == spins] for spins in (False, True))
 
         def jacobians(bodies: list[BodyStep]) -> list[list[Matrix | Line]]:
@@ -106,9 +108,10 @@ class _Writer:
 
         def energy(letter: str, k: int) -> list[list[Matrix | Line]]:
             every = ((x.label, e.energies(x)[k]) for x in steps.bodies)
-            return [[self.formula(_energy(letter, label), terms)] for label, terms in every if terms]
+            names = ((of(f"{letter}_{x.text}", rf"\mathcal{{{letter}}}_{braced(x.latex)}"), sum) for x, sum in every)
+            return [[self.formula(name, sum)] for name, sum in names if sum]
 
-        g_0 = self.matrix(("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], _indexed("g_0", "g_0"))
+        g_0 = self.matrix(of("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], self.indexed("g_0"))
         christoffel = list(self._christoffel(steps.christoffel))
         return [
             Section("Jacobians of the links", "(7.16)–(7.19)", jacobians(links)),
@@ -132,11 +135,11 @@ class _Writer:
                 f"{style.minus} {part[1:]}" if part.startswith(style.minus) else part
                 for part in e.written_torque(x, style)
             ]
-            torques.append([Line(e.named(x)[:2], parts, parted=True)])
+            torques.append([Line(style.of(*e.named(x)[:2]), parts, parted=True)])
         for x in self.ring.letters:
             if isinstance(x, Difference):
-                torques.append([Line((x.text, x.latex), [x.latex_of_parts if isinstance(style, Latex) else x.meaning])])
-        regressor: list[list[Matrix | Line]] = [[Line((x, x), terms)] for x, terms in e.regressor.rows(style)]
+                torques.append([Line(style.name(x, 1), [style.of(x.meaning, x.latex_of_parts)])])
+        regressor: list[list[Matrix | Line]] = [[Line(x, terms)] for x, terms in e.regressor.rows(style)]
         return [
             Section("Equations of motion", "(7.42)", torques),
             Section("Dynamic parameters and regressor", "(7.77), (7.81)", regressor, "all other entries of Y vanish"),
@@ -146,18 +149,16 @@ class _Writer:
         """The passive joints, and B, C and g pulled back through Γ: S 7.3.3."""
         from dalembert.mechanics.symbols.printers import LatexOf, TextOf
 
-        e = self.e
-        if isinstance(self.style, Latex):
-            printer: Any = LatexOf({x.name: x.latex for x in e.form.q})
-        else:
-            printer = TextOf({x.name: x.text for x in e.form.q})
-        held, follows = {x.name for x in e.form.q}, list[list[Matrix | Line]]()
+        e, style = self.e, self.style
+        names, follows = {x.name: style.name(x, 1) for x in e.form.q}, list[list[Matrix | Line]]()
+        printer = (LatexOf if isinstance(style, Latex) else TextOf)(names)
         for x, value in zip(e.tree.form.q, e.gamma, strict=True):
-            mark = "'" if x.name in held else ""  # coordinates that have the same name as a joint of the tree
+            mark = "'" if x.name in names else ""  # coordinates that have the same name as a joint of the tree
             if x.name != str(value):
-                follows.append([Line((x.text + mark, x.latex + mark), [printer.doprint(value)])])
+                follows.append([Line(style.name(x, 1) + mark, [printer.doprint(value)])])
         rows = [[printer.doprint(x) for x in e.Gamma.row(i)] for i in range(e.Gamma.rows)]
-        Gamma = Matrix(("Γ = ∂γ/∂q", r"\boldsymbol{\Gamma}"), rows, _indexed("Γ", r"\Gamma"))
+        name = style.of("Γ = ∂γ/∂q", r"\boldsymbol{\Gamma}")
+        Gamma = Matrix(name, rows, self.indexed(style.of("Γ", r"\Gamma")))
         return [
             Section("Joint variables of the tree, q' = γ(q)", "7.3.3", [*follows, [Gamma]]),
             Section("Inertia matrix, B = Γᵀ B' Γ", "7.3.3", [[self.term(x)] for x in e.names("B")]),
@@ -167,49 +168,36 @@ class _Writer:
         ]
 
     def _jacobian(self, kind: str, label: Letter, rows: Table) -> Matrix:
-        name = f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}"
-        return self.matrix(name, [[by_inertia(x) for x in row] for row in rows], _indexed(*name))
+        name = self.style.of(f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}")
+        return self.matrix(name, mapped(rows, by_inertia), self.indexed(name))
 
     def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Line]]:
         """The symbols that do not vanish: c_112 = c_121 = …"""
-        n = range(len(c))
-        for i in n:
-            for j in n:
-                for k in n:
-                    if k >= j and c[i][j][k]:
-                        alike = dict.fromkeys(((i, j, k), (i, k, j)))
-                        names = [self.e.named(_called("c", *(x + 1 for x in at))) for at in alike]
-                        name = " = ".join(x[0] for x in names), " = ".join(x[1] for x in names)
-                        yield [self.formula(name, shortest(c[i][j][k]))]
+        for i, j, k in product(range(len(c)), repeat=3):
+            if k >= j and c[i][j][k]:
+                alike = dict.fromkeys(((i, j, k), (i, k, j)))
+                names = (self.e.named(_called("c", *(x + 1 for x in at)))[:2] for at in alike)
+                yield [self.formula(" = ".join(self.style.of(*x) for x in names), shortest(c[i][j][k]))]
 
     def _by_name(self, letter: str) -> Matrix:
         n = range(1, self.e.n + 1)
         terms = {(i, j): self.e.named(_called(letter, i, j)) for i in n for j in n}
-        name = f"{letter}{self.mark}", rf"\boldsymbol{{{letter}}}{self.mark}"
-        return self.matrix(name, [[terms[i, j][2] for j in n] for i in n], lambda i, j: terms[i, j][:2])
+        name, of = self.style.of(letter, rf"\boldsymbol{{{letter}}}") + self.mark, self.style.of
+        return self.matrix(name, [[terms[i, j][2] for j in n] for i in n], lambda i, j: of(*terms[i, j][:2]))
 
     def _Bdot(self, dB: list[Table]) -> Matrix:
         n, labels = range(self.e.n), self.e.labels
         rows = [[self.e.rate([dB[k][i][j] for k in n]) for j in n] for i in n]
 
-        def entry(i: int, j: int) -> Name:
+        def entry(i: int, j: int) -> str:
             below = labels[i - 1] + labels[j - 1]
-            return f"ḃ_{below}", rf"\dot{{b}}_{{{below}}}"
+            return self.style.of(f"ḃ_{below}", rf"\dot{{b}}_{{{below}}}")
 
-        return self.matrix((f"Ḃ{self.mark}", rf"\dot{{\boldsymbol{{B}}}}{self.mark}"), rows, entry)
-
-
-def _indexed(text: str, latex: str) -> Callable[[int, int], Name]:
-    """(A)_12: names of the entries of a matrix."""
-    return lambda i, j: (f"({text})_{i}{j}", f"({latex})_{{{i}{j}}}")
+        return self.matrix(self.style.of("Ḃ", r"\dot{\boldsymbol{B}}") + self.mark, rows, entry)
 
 
 def _called(letter: str, *indices: int) -> str:
     return letter + ",".join(map(str, indices))
-
-
-def _energy(letter: str, label: Letter) -> Name:
-    return f"{letter}_{label.text}", rf"\mathcal{{{letter}}}_{braced(label.latex)}"
 
 
 # -- pages -------------------------------------------------------------------------------------------
@@ -242,11 +230,11 @@ def _text_section(section: Section) -> Iterator[str]:
 
 def _text_block(x: Matrix | Line) -> list[str]:
     if isinstance(x, Line):
-        return broken(f"  {x.name[0]} = ", x.terms).splitlines()
+        return broken(f"  {x.name} = ", x.terms).splitlines()
     columns = [[*column] for column in zip(*x.rows, strict=True)]
     widths = [max(map(text_width, column)) for column in columns]
     cells = ["   ".join(padded(cell, w) for cell, w in zip(row, widths, strict=True)) for row in x.rows]
-    last, start = len(cells) - 1, f"  {x.name[0]} = "
+    last, start = len(cells) - 1, f"  {x.name} = "
     if last == 0:
         return [f"{start}[ {cells[0]} ]"]
     lines = []
@@ -295,15 +283,15 @@ LATEX_WORDS = {
 
 def _latex_formula(x: Line) -> list[str]:
     parts = [[term] for term in x.terms] if x.parted else [x.terms]
-    return aligned(x.name[1], [" ".join(Latex().signed(part)) for part in parts])
+    return aligned(x.name, [" ".join(Latex().signed(part)) for part in parts])
 
 
 def _latex_matrix(x: Matrix) -> str:
     rows = r" \\ ".join(" & ".join(row) for row in x.rows)
-    return rf"{x.name[1]} &= \begin{{bmatrix}} {rows} \end{{bmatrix}}"
+    return rf"{x.name} &= \begin{{bmatrix}} {rows} \end{{bmatrix}}"
 
 
 def _latex_width(x: Matrix | Line) -> int:
     if isinstance(x, Line):
-        return seen_length(x.name[1]) + sum(map(seen_length, x.terms))
-    return seen_length(x.name[1]) + sum(2 + max(map(seen_length, column)) for column in zip(*x.rows, strict=True))
+        return seen_length(x.name) + sum(map(seen_length, x.terms))
+    return seen_length(x.name) + sum(2 + max(map(seen_length, column)) for column in zip(*x.rows, strict=True))

@@ -127,17 +127,13 @@ class Equations:
 
     @cached_property
     def _B(self) -> list[list[Sum]]:
-        return [[by_inertia(x) for x in row] for row in self.shown.B]
+        return mapped(self.shown.B, by_inertia)
 
     @cached_property
     def _christoffel(self) -> list[list[list[Sum]]]:
-        n = range(self.n)
-        out: list[list[list[Sum]]] = [[[()] * self.n for _ in n] for _ in n]
-        for i in n:
-            for j in n:
-                for k in range(j, self.n):
-                    out[i][j][k] = out[i][k][j] = shortest(self.shown.christoffel[i][j][k])
-        return out
+        n, c = range(self.n), self.shown.christoffel
+        half = [[{k: shortest(row[k]) for k in n[j:]} for j, row in enumerate(table)] for table in c]
+        return [[[table[min(j, k)][max(j, k)] for k in n] for j in n] for table in half]
 
     @cached_property
     def _C(self) -> list[list[Sum]]:
@@ -302,7 +298,7 @@ class Equations:
             return self.tree.bodies
 
         def body(step: BodyStep) -> BodyEquations:
-            J_P, J_O = (self._matrix([[by_inertia(x) for x in row] for row in rows]) for rows in (step.J_P, step.J_O))
+            J_P, J_O = (self._matrix(mapped(rows, by_inertia)) for rows in (step.J_P, step.J_O))
             T, U = (to_sympy(x, self._letters) for x in self.energies(step))
             return BodyEquations(J_P, J_O, T, U)
 
@@ -310,7 +306,7 @@ class Equations:
 
     def energies(self, step: BodyStep) -> tuple[Sum, Sum]:
         """T and U of one body, S (7.20), (7.30), (7.34), (7.35)."""
-        return self._kinetic([[by_inertia(x) for x in row] for row in step.B]), by_angle(step.U)
+        return self._kinetic(mapped(step.B, by_inertia)), by_angle(step.U)
 
     @cached_property
     def Gamma(self) -> sympy.ImmutableMatrix:
@@ -481,10 +477,10 @@ class Equations:
             return [f"{letter}{i}" for i in n]
         return [f"{letter}{i}{comma}{j}" for i in n for j in n if letter == "C" or j >= i]
 
-    def left_side(self, name: str, latex: bool) -> str:
+    def left_side(self, name: str, style: Text) -> str:
         """The left-hand side of a term's equation: b_12 = b_21."""
         alike = dict.fromkeys((name, _swapped(name))) if name[0] == "B" else (name,)
-        return " = ".join(self.named(x)[1] if latex else self.named(x)[0] for x in alike)
+        return " = ".join(style.of(*self.named(x)[:2]) for x in alike)
 
     def written_torque(self, name: str, style: Text) -> list[str]:
         """The terms of tau1 …, one per line."""
@@ -501,7 +497,7 @@ class Equations:
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
             elif terms:
-                yield broken(f"  {self.left_side(name, False)} = ", Text().terms(ring, terms))
+                yield broken(f"  {self.left_side(name, Text())} = ", Text().terms(ring, terms))
             else:
                 zero.append(short)
         if zero:
@@ -544,7 +540,7 @@ class Equations:
                 if letter == "tau":
                     lines += aligned(short, self.written_torque(name, style))
                 elif terms or self.n <= 3:
-                    lines += aligned(self.left_side(name, True), [style.line(ring, terms)])
+                    lines += aligned(self.left_side(name, style), [style.line(ring, terms)])
             if progress:
                 progress(k / len(PARTS))
         lines += [rf"{x.latex} &= {x.latex_of_parts}" for x in self.written_letters if isinstance(x, Difference)]

@@ -65,7 +65,6 @@ class Model:
     further   the torques of terms beyond viscous and Coulomb friction
     q         the letters of the joint variables
     slides    joint → d_i; ``slides``, ``qd`` and ``qdd`` are in the ring
-    tensors   link → letters of its tensor
     pi        the parameters of S (7.77): letter, expression
     """
 
@@ -80,7 +79,6 @@ class Model:
     slides: dict[int, Polynomial]
     qd: list[Polynomial]
     qdd: list[Polynomial]
-    tensors: dict[str, list[Letter]]
     pi: list[tuple[Letter, Polynomial]]
 
     def exact(self, x: Polynomial) -> Polynomial:
@@ -194,7 +192,6 @@ class _Builder:
     def __init__(self, robot: Robot, letters: Lettering) -> None:
         self.robot, self.letters = robot, letters
         self.at, self.numbers = places(robot), mechanism(robot)
-        self.tensors: dict[str, list[Letter]] = {}
         self.phases: list[float] = []
         self.further: list[Polynomial] = []
         self.convention, self.rows = rows_of(robot) or tree_rows(robot) or ("frames", ())
@@ -228,7 +225,7 @@ class _Builder:
             parts[tree.tip_body].append(("L", payload.seen_from(tree.tip)))
         return Model(
             ring, self.letters.parameters, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
-            self.tensors, self._pi(tree),
+            self._pi(tree),
         )  # fmt: skip
 
     # -- joints ----------------------------------------------------------------------------------
@@ -321,10 +318,7 @@ class _Builder:
             distance = f"centre of mass of {name}, from the joint's axis along x"
             x = L(0.0 if abs(reach) < 1e-12 else reach, "l", sub, "length", index, distance)
             x = x if a == 0.0 else x - self._a(index)
-        before = len(L.ring.letters)
-        tensor = L.tensor(body.tensor, f"l{sub}", index, f"inertia of {name}")
-        self.tensors[sub] = L.ring.letters[before:]
-        return SymbolicInertia(mass, Vec((x, y, z)), tensor)
+        return SymbolicInertia(mass, Vec((x, y, z)), L.tensor(body.tensor, f"l{sub}", index, f"inertia of {name}"))
 
     def _a(self, index: int) -> Polynomial:
         """The letter a_i from the DH table."""

@@ -22,6 +22,10 @@ class Text:
 
     minus, plus, fraction = "−", "+", "{}/{}"
 
+    def of(self, text: str, latex: str) -> str:
+        """Of two notations, that in this style."""
+        return text
+
     def name(self, letter: Letter, e: int) -> str:
         """A letter to a power."""
         return letter.text + (str(e).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if e > 1 else "")
@@ -74,6 +78,10 @@ class Latex(Text):
     """LaTeX: 2 a_1 \\ell_2 c_2."""
 
     minus, fraction = "-", r"\frac{{{}}}{{{}}}"
+
+    def of(self, text: str, latex: str) -> str:
+        """Of two notations, that in this style."""
+        return latex
 
     def name(self, letter: Letter, e: int) -> str:
         """A letter to a power; sin²(…) has the exponent in the middle."""
