@@ -11,25 +11,19 @@ symbols of :mod:`~dalembert.mechanics.equations.lagrange`, S (7.45), and g from 
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dalembert.base.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, Z
 from dalembert.errors import DalembertError
-from dalembert.mechanics.equations.composite import (
-    Composite,
-    LinkSteps,
-    composites,
-    inertia_of,
-    potential_energy_of,
-)
+from dalembert.mechanics.equations.composite import Composite, LinkSteps, composites, inertia_of, potential_energy_of
 from dalembert.mechanics.equations.lagrange import christoffel_of
 from dalembert.mechanics.equations.regrouping import LeanLink
 from dalembert.mechanics.symbols.names import Letter, braced, circle_letters, upright
-from dalembert.mechanics.symbols.ring import Polynomial, Ring, Terms, halves, mapped
+from dalembert.mechanics.symbols.ring import Polynomial, Ring, Terms, halves, mapped, mapped_half
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME, Model
 from dalembert.robot.model.inertia import Moments
 from dalembert.robot.model.mechanism import Mechanism
@@ -213,15 +207,10 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     g = [U.derivative(of) for of in by_joint]
     christoffel = _christoffel(B, by_joint, lambda fraction: tell(0.3 + 0.4 * fraction))
     short = _Compactor(circles, seen)
-    B = [[short(B[i][j]) if j >= i else zero for j in range(n)] for i in range(n)]
-    for i in range(n):
-        for j in range(i):
-            B[i][j] = B[j][i]
+    B = mapped_half(B, short)
     tell(0.75)
-    for i in range(n):
-        for j in range(n):
-            for k in range(j, n):
-                christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
+    for i, table in enumerate(christoffel):
+        christoffel[i] = mapped_half(table, short)
         tell(0.75 + 0.25 * (i + 1) / n)
     _name_single_tensors(model, B)
     return ClosedForm(
@@ -259,16 +248,11 @@ def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
 
 def _christoffel(B: list[list[Polynomial]], by_joint: list[dict[int, Terms]], tell: Progress) -> list[Any]:
     """The Christoffel symbols of B, from its derivatives."""
-    n = range(len(B))
     dB: list[Any] = []
     for of in by_joint:
-        upper = {(i, j): B[i][j].derivative(of) for i in n for j in n if j >= i}
-        dB.append([[upper[min(i, j), max(i, j)] for j in n] for i in n])
+        dB.append(mapped_half(B, partial(Polynomial.derivative, of=of)))
         tell(0.5 * len(dB) / len(B))
-    c = christoffel_of(dB)
-    for i, j, k in itertools.product(n, n, n):
-        if j <= k:
-            c[i][j][k] = c[i][k][j] = c[i][j][k].map(halves)
+    c = [mapped_half(table, lambda x: x.map(halves)) for table in christoffel_of(dB)]
     tell(1.0)
     return without_noise(c)
 

@@ -90,9 +90,11 @@ class _Writer:
     def formula(self, name: str, x: Sum) -> Line:
         return Line(name, self.style.terms(self.ring, x))
 
-    def term(self, name: str) -> Line:
-        """A term by its name, such as b_12 = b_21."""
-        return self.formula(self.e.left_side(name, self.style), self.e.named(name)[2])
+    def entries(self, letter: str) -> list[list[Matrix | Line]]:
+        """The entries of b or g one by one: b_12 = b_21 = …"""
+        e, style = self.e, self.style
+        places = e.places(letter)
+        return [[self.formula(e.left_side(style, letter, *at), e.entry(letter, *at)[2])] for at in places]
 
     def indexed(self, name: str) -> Callable[[int, int], str]:
         """(A)_12: names of the entries of a matrix."""
@@ -113,29 +115,32 @@ class _Writer:
 
         g_0 = self.matrix(of("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], self.indexed("g_0"))
         christoffel = list(self._christoffel(steps.christoffel))
+        energies: list[list[Matrix | Line]] = []
+        for text, latex, sum in map(e.named, "TUL"):
+            energies.append([self.formula(of(text, latex), sum)])
         return [
             Section("Jacobians of the links", "(7.16)–(7.19)", jacobians(links)),
             Section("Jacobians of the rotors", "(7.25)–(7.29)", jacobians(rotors)),
             Section("Kinetic energy of every link and rotor", "(7.20), (7.30)", energy("T", 0)),
             Section("Potential energy of every link and rotor", "(7.34), (7.35)", [[g_0], *energy("U", 1)]),
-            Section("Energies and Lagrangian", "(7.31), (7.36), (7.37)", [[self.term(x)] for x in "TUL"]),
-            Section("Inertia matrix", "(7.32)", [[self.term(name)] for name in e.names("B")]),
+            Section("Energies and Lagrangian", "(7.31), (7.36), (7.37)", energies),
+            Section("Inertia matrix", "(7.32)", self.entries("b")),
             Section("Christoffel symbols", "(7.45)", christoffel, "all others vanish" if christoffel else "all vanish"),
-            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._by_name("C")]]),
-            Section("Ḃ − 2C, which is skew-symmetric", "(7.47), (7.48)", [[self._Bdot(steps.dB)], [self._by_name("N")]]),
-            Section("Gravity torques", "(7.39)", [[self.term(name)] for name in e.names("g")]),
+            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._whole("C")]]),
+            Section("Ḃ − 2C, which is skew-symmetric", "(7.47), (7.48)", [[self._Bdot(steps.dB)], [self._whole("N")]]),
+            Section("Gravity torques", "(7.39)", self.entries("g")),
         ]  # fmt: skip
 
     def torques(self) -> list[Section]:
         """The equations of motion, and the regressor."""
         e, style = self.e, self.style
         torques: list[list[Matrix | Line]] = []
-        for x in e.names("tau"):
+        for i in range(e.n):
             parts = [
                 f"{style.minus} {part[1:]}" if part.startswith(style.minus) else part
-                for part in e.written_torque(x, style)
+                for part in e.written_torque(i, style)
             ]
-            torques.append([Line(style.of(*e.named(x)[:2]), parts, parted=True)])
+            torques.append([Line(e.left_side(style, "tau", i), parts, parted=True)])
         for x in self.ring.letters:
             if isinstance(x, Difference):
                 torques.append([Line(style.name(x, 1), [style.of(x.meaning, x.latex_of_parts)])])
@@ -161,9 +166,9 @@ class _Writer:
         Gamma = Matrix(name, rows, self.indexed(style.of("Γ", r"\Gamma")))
         return [
             Section("Joint variables of the tree, q' = γ(q)", "7.3.3", [*follows, [Gamma]]),
-            Section("Inertia matrix, B = Γᵀ B' Γ", "7.3.3", [[self.term(x)] for x in e.names("B")]),
-            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._by_name("C")]]),
-            Section("Gravity torques, g = Γᵀ g'", "7.3.3", [[self.term(x)] for x in e.names("g")]),
+            Section("Inertia matrix, B = Γᵀ B' Γ", "7.3.3", self.entries("b")),
+            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._whole("C")]]),
+            Section("Gravity torques, g = Γᵀ g'", "7.3.3", self.entries("g")),
             *self.torques(),
         ]
 
@@ -176,14 +181,16 @@ class _Writer:
         for i, j, k in product(range(len(c)), repeat=3):
             if k >= j and c[i][j][k]:
                 alike = dict.fromkeys(((i, j, k), (i, k, j)))
-                names = (self.e.named(_called("c", *(x + 1 for x in at)))[:2] for at in alike)
-                yield [self.formula(" = ".join(self.style.of(*x) for x in names), shortest(c[i][j][k]))]
+                name = " = ".join(self.e.left_side(self.style, "c", *at) for at in alike)
+                yield [self.formula(name, shortest(c[i][j][k]))]
 
-    def _by_name(self, letter: str) -> Matrix:
-        n = range(1, self.e.n + 1)
-        terms = {(i, j): self.e.named(_called(letter, i, j)) for i in n for j in n}
-        name, of = self.style.of(letter, rf"\boldsymbol{{{letter}}}") + self.mark, self.style.of
-        return self.matrix(name, [[terms[i, j][2] for j in n] for i in n], lambda i, j: of(*terms[i, j][:2]))
+    def _whole(self, letter: str) -> Matrix:
+        """C or N"""
+        e, n = self.e, range(self.e.n)
+        key = "n" if letter == "N" else letter
+        rows = [[e.entry(key, i, j)[2] for j in n] for i in n]
+        name = self.style.of(letter, rf"\boldsymbol{{{letter}}}") + self.mark
+        return self.matrix(name, rows, lambda i, j: e.left_side(self.style, key, i - 1, j - 1))
 
     def _Bdot(self, dB: list[Table]) -> Matrix:
         n, labels = range(self.e.n), self.e.labels
@@ -194,10 +201,6 @@ class _Writer:
             return self.style.of(f"ḃ_{below}", rf"\dot{{b}}_{{{below}}}")
 
         return self.matrix(self.style.of("Ḃ", r"\dot{\boldsymbol{B}}") + self.mark, rows, entry)
-
-
-def _called(letter: str, *indices: int) -> str:
-    return letter + ",".join(map(str, indices))
 
 
 # -- pages -------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from dalembert.mechanics.symbols.differences import Difference, differences
 from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_angle, by_inertia, grouped, shortest, times
 from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, braced
-from dalembert.mechanics.symbols.ring import Polynomial, mapped
+from dalembert.mechanics.symbols.ring import Polynomial, mapped, mapped_half
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
 from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
 from dalembert.mechanics.symbols.symbolic_regressor import Regressor
@@ -31,7 +31,7 @@ from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, brok
 
 MANY = 400  # terms of B, C and g above which text() is a summary
 PARTS = {
-    "Inertia matrix B(q)": "B",
+    "Inertia matrix B(q)": "b",
     "Coriolis and centrifugal matrix C(q, q̇)": "C",
     "Gravity g(q)": "g",
     "Equations of motion": "tau",
@@ -127,13 +127,11 @@ class Equations:
 
     @cached_property
     def _B(self) -> list[list[Sum]]:
-        return mapped(self.shown.B, by_inertia)
+        return mapped_half(self.shown.B, by_inertia)
 
     @cached_property
     def _christoffel(self) -> list[list[list[Sum]]]:
-        n, c = range(self.n), self.shown.christoffel
-        half = [[{k: shortest(row[k]) for k in n[j:]} for j, row in enumerate(table)] for table in c]
-        return [[[table[min(j, k)][max(j, k)] for k in n] for j in n] for table in half]
+        return [mapped_half(table, shortest) for table in self.shown.christoffel]
 
     @cached_property
     def _C(self) -> list[list[Sum]]:
@@ -236,8 +234,7 @@ class Equations:
     @cached_property
     def B(self) -> sympy.ImmutableMatrix:
         """The inertia matrix B(q), S (7.32)."""
-        n = range(self.n)
-        return self._matrix([[self._B[min(i, j)][max(i, j)] for j in n] for i in n])
+        return self._matrix(self._B)
 
     @cached_property
     def C(self) -> sympy.ImmutableMatrix:
@@ -433,12 +430,13 @@ class Equations:
                 f"there is no term '{name}'; '{self.name}' has B11 … B{self.n}{self.n}, C11 … C{self.n}{self.n}, "
                 f"g1 … g{self.n}, tau1 … tau{self.n}, F1 … F{self.n} (friction), N11 … (Ḃ − 2C), Christoffel symbols c111 …, h111 … of (7.41) and the energies T, U and L"
             )
-        at = [d - 1 for d in digits]
-        sub = ("," if max(digits) > 9 else "").join(self.labels[i] for i in at)
-        if letter == "c" and len(at) == 2:
-            letter = "C"  # c_12 is a cosine
+        return self.entry("C" if letter == "c" and len(digits) == 2 else letter, *(d - 1 for d in digits))
+
+    def entry(self, letter: str, *at: int) -> tuple[str, str, Sum]:
+        """(text, LaTeX, sum) of an entry, from 0, of b, C, c (Christoffel), g, f (friction), h (7.41), n or tau."""
+        sub = ("," if max(at) > 8 else "").join(self.labels[i] for i in at)
         terms: dict[str, Callable[..., Sum]] = {
-            "b": lambda i, j: self._B[min(i, j)][max(i, j)],
+            "b": lambda i, j: self._B[i][j],
             "C": lambda i, j: self._C[i][j],
             "c": lambda i, j, k: self._christoffel[i][j][k],
             "g": lambda i: self._g[i],
@@ -470,34 +468,33 @@ class Equations:
                 progress(k / len(PARTS))
         return "\n".join(lines) + "\n" + self.legend()
 
-    def names(self, letter: str) -> list[str]:
-        """The terms of B (its upper half), C, g or tau."""
-        n, comma = range(1, self.n + 1), "," if self.n > 9 else ""
+    def places(self, letter: str) -> list[tuple[int, ...]]:
+        """The indices of the entries of b (its upper half), C, g or tau."""
+        n = range(self.n)
         if letter in ("g", "tau"):
-            return [f"{letter}{i}" for i in n]
-        return [f"{letter}{i}{comma}{j}" for i in n for j in n if letter == "C" or j >= i]
+            return [(i,) for i in n]
+        return [(i, j) for i in n for j in n if letter == "C" or j >= i]
 
-    def left_side(self, name: str, style: Text) -> str:
-        """The left-hand side of a term's equation: b_12 = b_21."""
-        alike = dict.fromkeys((name, _swapped(name))) if name[0] == "B" else (name,)
-        return " = ".join(style.of(*self.named(x)[:2]) for x in alike)
+    def left_side(self, style: Text, letter: str, *at: int) -> str:
+        """The left-hand side of an entry's equation: b_12 = b_21."""
+        alike = dict.fromkeys((at, at[::-1])) if letter == "b" else (at,)
+        return " = ".join(style.of(*self.entry(letter, *x)[:2]) for x in alike)
 
-    def written_torque(self, name: str, style: Text) -> list[str]:
-        """The terms of tau1 …, one per line."""
-        parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
-        return [style.line(self.shown.ring, x) for x in parts if x] or ["0"]
+    def written_torque(self, i: int, style: Text) -> list[str]:
+        """The terms of τ_i, i from 0, one per line."""
+        return [style.line(self.shown.ring, x) for x in self._tau_parts(i) if x] or ["0"]
 
     def _text_part(self, letter: str) -> Iterator[str]:
         ring, zero = self.shown.ring, []
-        for name in self.names(letter):
-            short, _, terms = self.named(name)
+        for at in self.places(letter):
+            short, _, terms = self.entry(letter, *at)
             if letter == "tau":
-                start, *rest = self.written_torque(name, Text())
+                start, *rest = self.written_torque(at[0], Text())
                 yield wrapped(f"  {short} = {start}", 8)
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
             elif terms:
-                yield broken(f"  {self.left_side(name, Text())} = ", Text().terms(ring, terms))
+                yield broken(f"  {self.left_side(Text(), letter, *at)} = ", Text().terms(ring, terms))
             else:
                 zero.append(short)
         if zero:
@@ -535,12 +532,12 @@ class Equations:
             return style.line(ring, self.named(term)[2])
         lines = []
         for k, letter in enumerate(PARTS.values(), 1):
-            for name in self.names(letter):
-                _, short, terms = self.named(name)
+            for at in self.places(letter):
+                _, short, terms = self.entry(letter, *at)
                 if letter == "tau":
-                    lines += aligned(short, self.written_torque(name, style))
+                    lines += aligned(short, self.written_torque(at[0], style))
                 elif terms or self.n <= 3:
-                    lines += aligned(self.left_side(name, style), [style.line(ring, terms)])
+                    lines += aligned(self.left_side(style, letter, *at), [style.line(ring, terms)])
             if progress:
                 progress(k / len(PARTS))
         lines += [rf"{x.latex} &= {x.latex_of_parts}" for x in self.written_letters if isinstance(x, Difference)]
@@ -642,12 +639,6 @@ def _turns(angle: float) -> Any:
     twelfths = angle / (math.pi / 12)
     whole = round(twelfths)
     return sympy.pi * sympy.Rational(whole, 12) if abs(twelfths - whole) < SAME else sympy.Float(angle)
-
-
-def _swapped(name: str) -> str:
-    """B21 of B12."""
-    comma = "," if "," in name else ""
-    return "B" + comma.join(reversed(name[1:].split(",") if comma else name[1:]))
 
 
 def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,7 @@ expressions are equal polynomials and terms that cancel on paper cancel here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -117,6 +117,12 @@ def halves(x: Coefficient) -> Coefficient:
 def mapped(table: Any, change: Callable[[Polynomial], Any]) -> Any:
     """Nested lists of polynomials with every polynomial changed."""
     return change(table) if isinstance(table, Polynomial) else [mapped(x, change) for x in table]
+
+
+def mapped_half(table: Sequence[Sequence[Any]], change: Callable[[Any], Any]) -> list[list[Any]]:
+    """A symmetric matrix with every entry changed; each of the upper half is changed once."""
+    upper = {(i, j): change(x) for i, row in enumerate(table) for j, x in enumerate(row) if j >= i}
+    return [[upper[min(i, j), max(i, j)] for j in range(len(table))] for i in range(len(table))]
 
 
 class Polynomial:
