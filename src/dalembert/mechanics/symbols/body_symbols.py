@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from dalembert.mechanics.equations.lagrange import (
 )
 from dalembert.mechanics.symbols.closed_form import Tree
 from dalembert.mechanics.symbols.names import Letter, braced
-from dalembert.mechanics.symbols.ring import Polynomial, halves, mapped
+from dalembert.mechanics.symbols.ring import Polynomial, halves
 from dalembert.mechanics.symbols.symbolic_mechanism import Model
 from dalembert.robot.model.inertia import Inertia
 
@@ -48,15 +47,6 @@ class LagrangeSteps:
     christoffel: list[Table]
     g: list[Polynomial]
     gravity: list[Polynomial]
-
-    def map(self, change: Callable[[Polynomial], Polynomial], relabel: Callable[[Letter], Letter]) -> LagrangeSteps:
-        """The same in other letters."""
-        bodies = [
-            BodyStep(relabel(x.label), *(mapped(table, change) for table in (x.J_P, x.J_O, x.B, x.U)))
-            for x in self.bodies
-        ]
-        tables = (self.B, self.dB, self.christoffel, self.g, self.gravity)
-        return LagrangeSteps(bodies, *(mapped(table, change) for table in tables))
 
 
 def steps_of(tree: Tree) -> LagrangeSteps:
@@ -132,11 +122,12 @@ def _bodies(model: Model, F: Frames) -> list[tuple[Letter, MovingBody]]:
         moving = moving_bodies(replace(model.tree, bodies=alone), F)
         named += [(_label(own[k][0], i), moving[i]) for i, own in enumerate(parts) if k < len(own)]
         if k == 0:
-            named += [(_label(f"m{body.joints[-1] + 1}", body.joints[-1]), body) for body in moving[len(bodies) :]]
+            rotors = ((body.joints[-1], body) for body in moving[len(bodies) :])
+            named += [(_label(f"m{model.labels[i]}", i), body) for i, body in rotors]
     spinning = {label.index for label, _ in named if label.kind == "tensor"}
     for i, body in enumerate(bodies):
         if body.has_rotor and i + 1 not in spinning:  # reflected and without mass
-            named.append((_label(f"m{i + 1}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
+            named.append((_label(f"m{model.labels[i]}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
     return sorted(named, key=lambda pair: (pair[0].kind == "tensor", pair[0].name == "L", pair[0].index))
 
 

@@ -44,15 +44,14 @@ class Circles:
 
     def __call__(self, angle: dict[int, int]) -> tuple[Polynomial, Polynomial]:
         """(cos, sin) of the sum; the sign is chosen such that most joints have a positive factor."""
-        ring, bodies = self.model.ring, self.model.tree.bodies
+        ring = self.model.ring
         joints = sorted((joint, k) for joint, k in angle.items() if k)
         if not joints:
             return ring.number(1), ring.number(0)
         key, sign = upright(joints)
         if key not in self.pairs:
             phase = sum(k * self.model.phases[joint - 1] for joint, k in key)
-            revolute = {i: body.revolute for i, body in enumerate(bodies, 1)}
-            self.pairs[key] = ring.circle(*circle_letters(key, revolute, phase))
+            self.pairs[key] = ring.circle(*circle_letters(key, dict(enumerate(self.model.q, 1)), phase))
         c, s = self.pairs[key]
         return c, (s if sign > 0 else -s)
 
@@ -340,7 +339,7 @@ def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
     """Use I_ℓi for a link if only one entry of its tensor has an effect, and that on the diagonal."""
     entries: dict[str, list[Letter]] = {}
     for k in {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}:
-        if match := re.fullmatch(r"I_l(\w+)[xyz]{2}", model.ring.letters[k].name):
+        if match := re.fullmatch(r"I_l(.+)[xyz]{2}", model.ring.letters[k].name):
             entries.setdefault(match[1], []).append(model.ring.letters[k])
     for sub, (entry, *others) in entries.items():
         if not others and entry.name[-2] == entry.name[-1]:
