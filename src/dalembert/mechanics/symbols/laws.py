@@ -30,11 +30,6 @@ class Function(Letter):
     expression: Any = None
     uses: tuple[Letter, ...] = ()
 
-    @property
-    def needs_load(self) -> bool:
-        """Whether the expression contains the load of its joint."""
-        return any(used.kind == "load" for used in self.uses)
-
     def at(self, motion: Mapping[str, Any], numbers: Mapping[str, float]) -> Any:
         """Its value: ``motion`` has arrays (…, n), whose columns are the letters of each kind."""
         symbols = [sympy.Symbol(used.name) for used in self.uses]

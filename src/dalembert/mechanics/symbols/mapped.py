@@ -24,9 +24,9 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.mechanics.coordinates.closure import CoupledMechanism, Linear
-from dalembert.mechanics.symbols.closed_form import ClosedForm, without_noise
+from dalembert.mechanics.symbols.closed_form import Circles, ClosedForm, without_noise
 from dalembert.mechanics.symbols.laws import Function, moved
-from dalembert.mechanics.symbols.names import Letter, circle_letters, joint_variable, sign_of, upright
+from dalembert.mechanics.symbols.names import Letter, joint_variable, sign_of
 from dalembert.mechanics.symbols.ring import Polynomial, mapped, tidy
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
 from dalembert.robot.model.robot import Robot
@@ -108,10 +108,10 @@ class _Substitution:
         self.T = [[tidy(x) for x in row] for row in T]
         self.tree, self.n, self.actuated = tree, closed.n, closed.actuated
         self.ring = ring = tree.ring.extended(list(tree.ring.letters))
-        self.circles: dict[Any, tuple[Polynomial, Polynomial]] = {}
         self.signs: dict[Any, Polynomial] = {}
         self.slides: dict[int, Polynomial] = {}
         self.q, *rates = y
+        self.circles = Circles(ring, self.q)
         self.qd, self.qdd = ([ring.letter(x) for x in letters] for letters in rates)
         self.images = {k: ring.known(other) for k, other in same.items()}
         for k, letter in enumerate(tree.ring.letters):
@@ -161,12 +161,7 @@ class _Substitution:
         if not key:
             c, s = self.ring.number(math.cos(rest) if rest else 1), self.ring.number(math.sin(rest) if rest else 0)
         else:
-            angle, sign = upright(key)
-            name = (angle, round(sign * rest, 12))
-            if name not in self.circles:
-                self.circles[name] = self.ring.circle(*circle_letters(angle, dict(enumerate(self.q, 1)), sign * rest))
-            c, s = self.circles[name]
-            s = s if sign > 0 else -s
+            c, s = self.circles.of(key, rest)
         return ((c, s), (-s, c), (-c, -s), (s, -c))[turned]
 
     def __call__(self, x: Polynomial) -> Polynomial:

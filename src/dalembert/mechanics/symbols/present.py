@@ -208,7 +208,7 @@ class Equations:
     @cached_property
     def _letters(self) -> list[Any]:
         """The SymPy object of every letter of the ring."""
-        return letters_of(self.shown.ring, self.qd)
+        return letters_of(self.shown.ring, self.form.qd)
 
     def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
         return matrix_of(rows, self._letters)
@@ -373,7 +373,7 @@ class Equations:
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """The expressions for s_2, c_12, …"""
-        return angles_of([letter for _, letter in self._used(self.form, self.form.U)], self.q)
+        return angles_of([letter for _, letter in self._used(self.form, self.form.U)], self.form.q)
 
     @cached_property
     def loads(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -622,7 +622,7 @@ class Equations:
             if letter.value is not None:
                 out.append(numbers[letter.name])
             elif isinstance(letter, Function):
-                needs = load is None and letter.needs_load
+                needs = load is None and any(used.kind == "load" for used in letter.uses)
                 out.append(None if needs else letter.at({"velocity": qd, "slide": q, "load": load}, numbers))
             elif letter.kind in TRIGONOMETRIC:
                 angle = sum(factor * q[..., j - 1] for j, factor in letter.angle) + letter.phase

@@ -15,7 +15,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.recursion import NewtonEulerSteps, recursion
-from dalembert.mechanics.symbols.closed_form import Circles, Seen, see
+from dalembert.mechanics.symbols.closed_form import JointCircles, Seen, see
 from dalembert.mechanics.symbols.grouped_sums import Sum, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import FIELD, Polynomial
@@ -68,11 +68,11 @@ class SymbolicRecursion:
             )
         tree = self._model.tree
         self._moments = [body.inertia for body in tree.bodies]
-        self._named: list[tuple[Polynomial, int, str]] = []
+        self._named: list[tuple[Polynomial, ...]] = []  # a letter, and its value as a quotient
         numbers = parameters == "numbers"
         inertias = [body.inertia if numbers else self._inertia(i, body.inertia) for i, body in enumerate(whole.bodies)]
         augmented = (replace(body, inertia=x, link=x) for body, x in zip(tree.bodies, inertias, strict=True))
-        circles = Circles(self._model)
+        circles = JointCircles(self._model)
         seen = see(self._model, circles)
         q = [
             Angle(*circles({i + 1: 1})) if body.revolute else self._model.slides[i]
@@ -91,13 +91,13 @@ class SymbolicRecursion:
         ring, moments, k = self._model.ring, self._moments[i], i + 1
 
         def named(
-            present: Polynomial, number: float, name: str, latex: str, text: str, kind: str, what: str
+            moment: Polynomial, number: float, name: str, latex: str, text: str, kind: str, what: str
         ) -> Polynomial:
-            if not present:
+            if not moment:
                 return ring.number(0)
-            letter = Letter(name, latex, text, kind, k, number, f"{what} of augmented link {k}")
-            self._named.append((ring.letter(letter), i, name))
-            return self._named[-1][0]
+            letter = ring.letter(Letter(name, latex, text, kind, k, number, f"{what} of augmented link {k}"))
+            self._named.append((letter, moment, ring.number(1) if kind == "mass" else moments.mass))
+            return letter
 
         m = named(moments.mass, value.mass, f"m_{k}", f"m_{k}", f"m_{k}", "mass", "mass")
         com = Vec(
@@ -117,7 +117,7 @@ class SymbolicRecursion:
 
     @cached_property
     def _letters(self) -> list[Any]:
-        return letters_of(self._model.ring, [sympy.Symbol(x.letter.name) for x in self._model.qd])
+        return letters_of(self._model.ring, self._model.qd)
 
     def __getattr__(self, name: str) -> Vectors:
         if name not in TITLES:
@@ -140,26 +140,16 @@ class SymbolicRecursion:
 
         everywhere = [*self._tau, *(x for vectors in self._steps.values() for v in vectors for x in v)]
         used = {k for x in everywhere for m in x.terms for k, _ in x.ring.exponents(m)}
-        out = {}
-        for letter, i, name in self._named:
-            if letter.number not in used:
-                continue
-            moments, kind = self._moments[i], name[: name.index("_")]
-            mass, h = expression(moments.mass), moments.first_moments
-            if kind == "m":
-                value = mass
-            elif kind == "l":
-                value = expression(h[AXES.index(name[-1])]) / mass
-            else:  # the parallel axis theorem, multiplied by m
-                a, b = map(AXES.index, name[-2:])
-                value = expression(moments.tensor_at_origin[a][b]) - expression(steiner(1, h)[a][b]) / mass
-            out[self._letters[letter.number]] = sympy.cancel(value)
-        return out
+        return {
+            self._letters[letter.number]: sympy.cancel(expression(moment) / expression(mass))
+            for letter, moment, mass in self._named
+            if letter.number in used
+        }
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """The expressions for s_2, c_12, …"""
-        return angles_of(self._model.ring.letters, [sympy.Symbol(x.name) for x in self._model.q])
+        return angles_of(self._model.ring.letters, self._model.q)
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -190,7 +180,7 @@ def _by_motion(x: Polynomial) -> Sum:
 class _Sums:
     """Writes c_1 c_2 − s_1 s_2 as c_12 for consecutive joints with parallel axes."""
 
-    def __init__(self, circles: Circles, seen: Sequence[Seen]) -> None:
+    def __init__(self, circles: JointCircles, seen: Sequence[Seen]) -> None:
         self.circles = circles
         self.pairs: list[tuple[dict[int, int], dict[int, int]]] = []
         bodies = circles.model.tree.bodies

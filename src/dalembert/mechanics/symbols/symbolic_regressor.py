@@ -81,18 +81,15 @@ class Regressor:
     def _sums(self) -> list[list[Sum]]:
         return [[_by_motion(x) for x in row] for row in self._y]
 
-    def _symbols(self, letters: list[Any]) -> list[Any]:
-        return [sympy.Symbol(x.letter.name) for x in letters]
-
     @cached_property
     def Y(self) -> sympy.ImmutableMatrix:
         """The regressor Y(q, q̇, q̈), S (7.84)."""
-        return matrix_of(self._sums, letters_of(self._augmented.ring, self._symbols(self._augmented.qd)))
+        return matrix_of(self._sums, letters_of(self._augmented.ring, self._augmented.qd))
 
     @cached_property
     def pi(self) -> sympy.ImmutableMatrix:
         """The parameters π, S (7.83)."""
-        return matrix_of([[x] for x in self._pi], letters_of(self._ring, self._symbols(self._form.qd)))
+        return matrix_of([[x] for x in self._pi], letters_of(self._ring, self._form.qd))
 
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
@@ -103,8 +100,7 @@ class Regressor:
 
     def with_angles(self, expression: Any) -> Any:
         """The expression or matrix with cos(theta_1 + theta_2) substituted for c_12 and so on, and with the loads substituted."""
-        q = [sympy.Symbol(x.name) for x in self._augmented.q]
-        return self._with_angles(expression.xreplace(angles_of(self._augmented.ring.letters, q)))
+        return self._with_angles(expression.xreplace(angles_of(self._augmented.ring.letters, self._augmented.q)))
 
     def rows(self, style: Text) -> Iterator[tuple[str, list[str]]]:
         """(left-hand side, terms) of every π_k and of every nonzero entry of Y."""
