@@ -20,7 +20,6 @@ from dalembert.compiler.foreign.libraries import TITLES, library_of
 from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities.machine import sizes_of
 from dalembert.errors import ClosureError, ShapeError
-from dalembert.mechanics.coordinates.closure import loops_of
 from dalembert.robot.model.robot import Loop
 
 
@@ -40,7 +39,7 @@ class Coordinates(Compiled):
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loop joints, at which closed chains are cut, as defined in the robot's file."""
-        return loops_of(self.robot)
+        return self.robot.loops
 
     @property
     def loop_names(self) -> tuple[str, ...]:

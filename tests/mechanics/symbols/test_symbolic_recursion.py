@@ -14,11 +14,11 @@ from arms import arm, relative, states
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.regressor import energy_regressors
 from dalembert.mechanics.symbols.closed_form import Circles, derivatives
+from dalembert.mechanics.symbols.grouped_sums import by_angle
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.symbolic_mechanism import model
 from dalembert.mechanics.symbols.symbolic_recursion import TITLES
 from dalembert.mechanics.symbols.sympy_form import letters_of, to_sympy
-from dalembert.mechanics.symbols.write import by_angle
 
 v1, v2, w1, w2 = symbols("thetadot_1 thetadot_2 thetaddot_1 thetaddot_2")
 a1, a2, g, s1, c1, s2, c2, s12, c12 = symbols("a_1 a_2 g s_1 c_1 s_2 c_2 s_12 c_12")

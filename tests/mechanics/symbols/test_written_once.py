@@ -66,3 +66,26 @@ def test_the_symbolic_mechanism_is_that_of_the_robot() -> None:
     }
     assert ("symbolic_mechanism", mechanism.__name__) in makers
     assert not {maker for maker in makers if maker[1] in (Body.__name__, Mechanism.__name__)}
+
+
+def test_there_is_one_algebra_of_trigonometric_polynomials() -> None:
+    """Sums of cosines and sines of w·y are multiplied by TrigonometricSum only, whether for the compiler or for symbols.
+
+    The ring of polynomials knows c² + s² = 1 and nothing else of angles; the other products are those of vectors and of
+    numbers with a derivative.
+    """
+    root = FILES[0].parents[2]
+    rooms = (root / "base" / "algebra", root / "mechanics", root / "compiler" / "quantities")
+    multiplied = {
+        node.name
+        for room in rooms
+        for path in room.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(x, ast.FunctionDef) and x.name == "__mul__" for x in node.body)
+    }
+    assert multiplied == {"TrigonometricSum", "Polynomial", "Additive", "Dual"}
+    users = {path.stem for room in rooms for path in room.rglob("*.py") if "TrigonometricSum(" in path.read_text()} - {
+        "trigonometric_sum"
+    }
+    assert users == {"conditions", "harmonics"}

@@ -14,21 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.base.algebra.scalars import (  # fmt: skip
-    Grid,
-    Scalar,
-    Values,
-    atan2,
-    cos,
-    dot,
-    exact_cos,
-    exact_sin,
-    less,
-    select,
-    sin,
-    sqrt,
-    zeros,
-)
+from dalembert.base.algebra.scalars import Grid, Scalar, Values, atan2, cos, dot, less, select, sin, sqrt, zeros
 from dalembert.mechanics.coordinates.closure import Closure, CoupledMechanism, Linear, PolynomialClosure
 from dalembert.mechanics.coordinates.formula import Formula
 from dalembert.mechanics.coordinates.loop_closure import Plane, joined, rates, stacked
@@ -69,7 +55,7 @@ class Angle:
 
 
 def _turn(angle: float) -> tuple[float, float]:
-    return (exact_cos(angle), exact_sin(angle)) if abs(angle) > 1e-15 else (1.0, 0.0)
+    return (cos(angle), sin(angle)) if abs(angle) > 1e-15 else (1.0, 0.0)
 
 
 def _sum_of(weights: Values, values: Values) -> Scalar:
@@ -273,16 +259,13 @@ class Chain:
             step.follow(v)
         return v
 
-    def drift(self, column: Values) -> list[Scalar]:
-        """Γ̇ e, where ``column`` is Γ e."""
-        return self._drifted([0.0] * self.tree.n, column)
-
     def accelerations(self, qdd_a: Values, column: Values | None = None) -> list[Scalar]:
         """q̈ = Γ q̈_a + Γ̇ q̇_a; with ``column``, which is Γ e, Γ q̈_a + Γ̇ e"""
         assert self.qd is not None
         return self._drifted(on_tree(self.closed, qdd_a), self.qd if column is None else column)
 
     def _drifted(self, v: list[Scalar], column: Values) -> list[Scalar]:
+        """Γ v + Γ̇ e, from v of the independent joints, where ``column`` is Γ e."""
         for step in self.steps:
             step.drift(v, column)
         return v
@@ -290,6 +273,10 @@ class Chain:
     def pull(self, tau: Values) -> list[Scalar]:
         """Γᵀ τ"""
         return self.torques_and_forces(tau)[0]
+
+    def pull_rows(self, A: Sequence[Values]) -> Grid:
+        """Γᵀ A, for any number of columns"""
+        return [list(row) for row in zip(*map(self.pull, zip(*A, strict=True)), strict=True)]
 
     def torques_and_forces(self, tau: Values) -> tuple[list[Scalar], list[list[Scalar]]]:
         """(Γᵀ τ, λ of every step)"""
@@ -304,7 +291,7 @@ class Chain:
 
     def Gamma_dot(self, Gamma: Grid) -> Grid:
         """Γ̇ by columns."""
-        return [self.drift(column) for column in Gamma]
+        return [self._drifted([0.0] * self.tree.n, column) for column in Gamma]
 
 
 # -- positions -----------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from dalembert.mechanics.coordinates.loop_closure import (
 )
 from dalembert.mechanics.coordinates.triangles import Triangle, triangle_of
 from dalembert.robot.model.joint_couplings import in_order
-from dalembert.robot.model.loop_joints import Loop, independent
+from dalembert.robot.model.loop_joints import independent
 from dalembert.robot.model.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model.robot import Robot
 
@@ -249,11 +249,6 @@ def _known_by_cosine(robot: Robot, tree: Mechanism, couplings: Sequence[Coupled]
                 unwound.add(i)
 
 
-def loops_of(robot: Robot) -> tuple[Loop, ...]:
-    """The joints at which a robot's closed chains are cut."""
-    return robot.loops
-
-
 def coupled_mechanism(robot: Robot) -> CoupledMechanism:
     """The mechanism with its loops cut and assembled near their branches, and with closures of all dependent joints."""
     tree, at = mechanism(robot), places(robot)
@@ -289,30 +284,25 @@ def _closed_pose(
     """All joints of the tree with the loops closed, near ``start``; angles of passive joints are between −π and π."""
     pose = assembled(tree, loops, passive, start)
     names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
-    taken = _freedoms(tree, loops, start if pose is None else pose)
+    _, columns = stacked(tree, loops, start if pose is None else pose)
+    rank = len(independent(list(columns.values())))
     if pose is None:
-        counts = f" (or other passive joints: it has {taken} independent constraints there, and {len(passive)} passive joints)"
+        counts = f" (or other passive joints: it has {rank} independent constraints there, and {len(passive)} passive joints)"
         raise ClosureError(
             f"robot '{robot.name}': loop {names} cannot be closed near the configuration of its branch; "
             "give positions of its joints at which it is nearly closed, as branch = { joint = position }"
-            + counts * (taken != len(passive)),
+            + counts * (rank != len(passive)),
             "branch", robot.loops[0].name,
         )  # fmt: skip
-    if taken > len(passive):
+    if rank > len(passive):
         raise RobotError(
-            f"robot '{robot.name}': loop {names} has {taken} independent constraints, but only {len(passive)} passive joints; "
+            f"robot '{robot.name}': loop {names} has {rank} independent constraints, but only {len(passive)} passive joints; "
             "name as many passive joints, or none to have them chosen automatically"
         )
     for i in passive:
         if tree.bodies[i].revolute:
             pose[i] = math.remainder(pose[i], 2.0 * math.pi)
     return pose
-
-
-def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> int:
-    """Number of joints that the loops together determine at a configuration: the rank of Φ."""
-    _, columns = stacked(tree, loops, q)
-    return len(independent(list(columns.values())))
 
 
 def _check_counts(robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[tuple[int, ...]]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add, mul
 from typing import Any
 
 from dalembert.base.algebra.scalars import Scalar, acos, asin, atan, atan2, cos, exp, less, log, select, sin, sqrt, tanh
@@ -81,16 +83,16 @@ def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
     if formula.is_Symbol:
         return at[formula.name]
     if formula.is_Add:
-        return _joined(lambda a, b: a + b, [written(x, at) for x in formula.args])
+        return reduce(add, [written(x, at) for x in formula.args])
     if formula.is_Mul:
         above, below = formula.as_numer_denom()
         if below != 1:
             return written(above, at) / written(below, at)
-        return _joined(lambda a, b: a * b, [written(x, at) for x in formula.args])
+        return reduce(mul, [written(x, at) for x in formula.args])
     if formula.is_Pow and formula.exp.is_Rational and formula.exp.q in (1, 2):
         base = written(formula.base, at)
         base = base if formula.exp.q == 1 else sqrt(base)
-        power = _joined(lambda a, b: a * b, [base] * abs(formula.exp.p))
+        power = reduce(mul, [base] * abs(formula.exp.p))
         return power if formula.exp.p > 0 else 1.0 / power
     if formula.is_Pow:
         return exp(written(formula.exp, at) * log(written(formula.base, at)))
@@ -101,10 +103,3 @@ def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
         f"coordinates defined by '{formula}' cannot be compiled; formulas may use +, −, ×, /, powers, sqrt, "
         f"{', '.join(FUNCTIONS)}"
     )
-
-
-def _joined(operation: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
-    total = parts[0]
-    for part in parts[1:]:
-        total = operation(total, part)
-    return total

@@ -25,6 +25,7 @@ STRIDE = 0.15  # rad or m: step of an actuated joint on the path from the config
 ROUNDS = 12  # iterations of Newton's method at the goal
 ON_THE_WAY = 4  # and at an intermediate configuration
 CLOSED = 1e-12  # residual relative to the size of the loop
+UNDETERMINED = "its actuated joints do not determine the motion of the passive ones"
 
 
 class Placing:
@@ -124,11 +125,15 @@ class Placing:
         for index in np.ndindex(*q.shape[:-1]):
             flat = self._loosest(q[index])
             if flat is not None:
-                raise ClosureError(
-                    f"loop '{flat}' of arm '{self.name}' is singular at q = {_shown(q[index])}{which_state(index)}: in this "
-                    "configuration the motion does not determine the force at its cut",
-                    "singular", flat, index,
-                )  # fmt: skip
+                why = "in this configuration the motion does not determine the force at its cut"
+                raise self._failure("singular", flat, q[index], index, why)
+
+    def _failure(self, kind: str, loop: str, q: Array, index: tuple[int, ...], why: str) -> ClosureError:
+        """The error of a loop that is "singular", or "unreachable": one that cannot be closed."""
+        at = ", ".join(f"{x:.6g}" for x in q.tolist())
+        fails = "is singular" if kind == "singular" else "cannot be closed"
+        words = f"loop '{loop}' of arm '{self.name}' {fails} at q = ({at}){which_state(index)}: {why}"
+        return ClosureError(words, kind, loop, index)
 
     def _loosest(self, q: Array) -> str | None:
         """The loop whose passive joints have linearly dependent effects at its cut."""
@@ -154,19 +159,11 @@ class Placing:
         for closure in m.closures:
             if isinstance(closure, Triangle):
                 name = self.loop_names[closure.loop]
-                where = f"at q = {_shown(q)}{which_state(index)}"
                 apart, singular = (_line_trouble if closure.slides else _side_trouble)(m, closure, positions)
                 if apart:
-                    raise ClosureError(
-                        f"loop '{name}' of arm '{self.name}' cannot be closed {where}: {apart}",
-                        "unreachable", name, index,
-                    )  # fmt: skip
+                    raise self._failure("unreachable", name, q, index, apart)
                 if singular:
-                    raise ClosureError(
-                        f"loop '{name}' of arm '{self.name}' is singular {where}: {closure.singular}, and its "
-                        "actuated joints do not determine the motion of the passive ones",
-                        "singular", name, index,
-                    )  # fmt: skip
+                    raise self._failure("singular", name, q, index, f"{closure.singular}, and {UNDETERMINED}")
             place(m, closure, positions)
 
     # -- Newton ----------------------------------------------------------------------------------
@@ -185,18 +182,14 @@ class Placing:
             except ValueError:
                 raise ShapeError(f"these shapes do not broadcast: q {q.shape}, near {near.shape}") from None
         x, lost, flat = self._followed(goal, near)
-        for bad, kind, why, tail in (
-            (lost, "unreachable", "cannot be closed", "Newton's method finds no position of its passive joints on this branch"),
-            (flat & ~lost, "singular", "is singular", "its actuated joints do not determine the motion of the passive ones"),
-        ):  # fmt: skip
+        for bad, kind, why in (
+            (lost, "unreachable", "Newton's method finds no position of its passive joints on this branch"),
+            (flat & ~lost, "singular", UNDETERMINED),
+        ):
             if bad.any():
                 k = int(np.argmax(bad))
                 index = tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
-                name = self.loop_names[0]
-                raise ClosureError(
-                    f"loop '{name}' of arm '{self.name}' {why} at q = {_shown(goal[k])}{which_state(index)}: {tail}",
-                    kind, name, index,
-                )  # fmt: skip
+                raise self._failure(kind, self.loop_names[0], goal[k], index, why)
         return x.reshape(*shape, N)
 
     def _followed(self, goal: Array, near: Array | None) -> tuple[Array, Booleans, Booleans]:
@@ -282,7 +275,9 @@ def _side_trouble(m: AnyMechanism, closure: Triangle, q: list[Any]) -> tuple[str
     if slack < 0 and not flat:
         what = "too far apart" if d > a + b else "too near"
         return f"the ends to be joined by its links of {a:.4g} m and {b:.4g} m are {what} ({d:.4g} m)", False
-    return "", flat or _height(d, a, b) / max(a * b, 1e-300) * d < 2e-9
+    along = (d * d + a * a - b * b) / (2.0 * d)
+    height = float(np.sqrt(max(0.0, a * a - along * along)))  # above side d
+    return "", flat or height / max(a * b, 1e-300) * d < 2e-9
 
 
 def _line_trouble(m: AnyMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
@@ -295,13 +290,3 @@ def _line_trouble(m: AnyMechanism, closure: Triangle, q: list[Any]) -> tuple[str
             False,
         )
     return "", flat or float(np.sqrt(r * r - past * past)) < 2e-9 * r
-
-
-def _height(d: float, a: float, b: float) -> float:
-    """The height above side d of a triangle with sides d, a, b."""
-    along = (d * d + a * a - b * b) / (2.0 * d)
-    return float(np.sqrt(max(0.0, a * a - along * along)))
-
-
-def _shown(q: Array) -> str:
-    return "(" + ", ".join(f"{x:.6g}" for x in np.asarray(q).tolist()) + ")"

@@ -36,6 +36,7 @@ from dalembert.mechanics.equations.recursion import NewtonEulerSteps
 from dalembert.mechanics.equations.recursion import recursion as tree_recursion
 from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.mechanics.equations.regressor import reference_regressor as tree_regressor
+from dalembert.robot.model.mechanism import Body
 
 Torques = Callable[..., list[Scalar]]
 Matrix = Callable[..., Grid]
@@ -129,26 +130,25 @@ def unloaded(mechanism: AnyMechanism) -> Any:
     return mechanism.with_tree(replace(mechanism.tree, bodies=bodies))
 
 
+def loaded_joints(mechanism: AnyMechanism) -> list[tuple[int, int, Body]]:
+    """The independent joints with load-dependent terms: number among them, number in the tree, body."""
+    bodies = mechanism.tree.bodies
+    return [(k, i, bodies[i]) for k, i in enumerate(mechanism.actuated) if bodies[i].depends("load")]
+
+
 def loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> dict[int, Scalar]:
     """{independent joint with load-dependent terms: its load}, from the torques without these terms.
 
     q   of the whole tree
     """
-    out = {}
-    for k, i in enumerate(mechanism.actuated):
-        body = mechanism.tree.bodies[i]
-        if body.depends("load"):
-            out[k] = tau[k] - friction.friction(body, q[i], qd[k], 0.0)
-    return out
+    return {k: tau[k] - friction.friction(body, q[i], qd[k], 0.0) for k, i, body in loaded_joints(mechanism)}
 
 
 def with_loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> list[Scalar]:
     """The torques including load-dependent terms, from those without them; q of the whole tree."""
     whole = list(tau)
-    for k, i in enumerate(mechanism.actuated):
-        body = mechanism.tree.bodies[i]
-        if body.depends("load"):
-            whole[k] = friction.with_load(body, q[i], qd[k], tau[k])
+    for k, i, body in loaded_joints(mechanism):
+        whole[k] = friction.with_load(body, q[i], qd[k], tau[k])
     return whole
 
 
@@ -158,10 +158,9 @@ def relieved(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> tup
         return mechanism, tau
     tree, x, net = mechanism.tree, Chain(mechanism, q).q, list(tau)
     bodies = list(tree.bodies)
-    for k, i in enumerate(mechanism.actuated):
-        if bodies[i].depends("load"):
-            net[k] = friction.load_of(bodies[i], x[i], qd[k], tau[k])
-            bodies[i] = bodies[i].bare
+    for k, i, body in loaded_joints(mechanism):
+        net[k] = friction.load_of(body, x[i], qd[k], tau[k])
+        bodies[i] = body.bare
     return mechanism.with_tree(replace(tree, bodies=tuple(bodies))), net
 
 
@@ -183,19 +182,11 @@ def congruent(Gamma: Grid, B: Sequence[Values]) -> Grid:
     return out
 
 
-def both_sides(chain: Chain, A: Sequence[Values]) -> Grid:
-    """Γᵀ A Γ for any A."""
-    rows = [chain.pull(row) for row in A]
-    columns = [chain.pull([row[j] for row in rows]) for j in range(chain.n)]
-    return [[column[i] for column in columns] for i in range(chain.n)]
-
-
 def sparse_dot(a: Values, b: Values) -> Scalar:
-    """aᵀb, with shortcuts for entries that are the numbers 0 and ±1."""
+    """aᵀb, without the products of which one factor is the number 0."""
     product: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
-        zero = any(isinstance(z, float) and z == 0.0 for z in (x, y))
-        if not zero:
+        if not any(isinstance(z, float) and z == 0.0 for z in (x, y)):
             product = product + x * y
     return product
 
@@ -302,8 +293,7 @@ def forward_dynamics(
     mechanism, tau = relieved(mechanism, q, qd, tau)
     rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e, base)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
-    solution: list[Scalar] = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
-    return solution
+    return factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
 
 
 def torque_derivatives(
@@ -311,14 +301,13 @@ def torque_derivatives(
 ) -> list[Grid]:
     """∂τ_a/∂q_a and ∂τ_a/∂q̇_a for linear γ: Γᵀ (∂τ/∂q) Γ, plus the effect of the load on joint friction."""
     chain, plain = Chain(mechanism, q, qd), unloaded(mechanism)
-    parts = [both_sides(chain, part) for part in tree(plain.tree, chain.q, chain.qd, chain.accelerations(qdd))]
+    on_tree = tree(plain.tree, chain.q, chain.qd, chain.accelerations(qdd))
+    parts = [chain.pull_rows([chain.pull(row) for row in part]) for part in on_tree]
     tau = inverse_dynamics(plain, q, qd, qdd) if friction.loaded(mechanism.tree) else []
-    for k in range(len(tau)):
-        body, x = mechanism.tree.bodies[mechanism.actuated[k]], chain.q[mechanism.actuated[k]]
-        if body.depends("load"):
-            *own, by_tau = friction.slopes(friction.with_load, body, x, qd[k], tau[k])
-            for part, slope in zip(parts, own, strict=True):
-                part[k] = [by_tau * y + (slope if j == k else 0.0) for j, y in enumerate(part[k])]
+    for k, i, body in loaded_joints(mechanism):
+        *own, by_tau = friction.slopes(friction.with_load, body, chain.q[i], qd[k], tau[k])
+        for part, slope in zip(parts, own, strict=True):
+            part[k] = [by_tau * y + (slope if j == k else 0.0) for j, y in enumerate(part[k])]
     return parts
 
 
@@ -327,12 +316,10 @@ def forward_derivative(mechanism: AnyMechanism, q: Values, qd: Values, tau: Valu
     n, x = mechanism.n, Chain(mechanism, q).q
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     inverse = [factor.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
-    for k, i in enumerate(mechanism.actuated):
-        body = mechanism.tree.bodies[i]
-        if body.depends("load"):
-            passed_on = friction.slopes(friction.load_of, body, x[i], qd[k], tau[k])[-1]
-            for row in inverse:
-                row[k] = row[k] * passed_on
+    for k, i, body in loaded_joints(mechanism):
+        passed_on = friction.slopes(friction.load_of, body, x[i], qd[k], tau[k])[-1]
+        for row in inverse:
+            row[k] = row[k] * passed_on
     return inverse
 
 
@@ -349,9 +336,7 @@ def reference_regressor(
         return tree(mechanism, q, qd, qd_r, qdd_r)
     chain = Chain(mechanism, q, qd)
     speeds = chain.push(qd_r)
-    Y = tree(mechanism.tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds))
-    columns = [chain.pull([row[k] for row in Y]) for k in range(len(Y[0]))]
-    Y = [[column[i] for column in columns] for i in range(mechanism.n)]
+    Y = chain.pull_rows(tree(mechanism.tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds)))
     if friction.loaded(mechanism.tree):
         tau = reference_torque(unloaded(mechanism), q, qd, qd_r, qdd_r)
         _fill_loaded(Y, mechanism, loads(mechanism, chain.q, qd_r, tau), chain.q, qd_r)
@@ -440,7 +425,7 @@ def torque_terms(
         [friction.further(*of) for of in zip(unloaded(mechanism).tree.bodies, chain.q, speeds, rest, strict=True)]
     )
     tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e, base) if friction.loaded(mechanism.tree) else []
-    for k, load in (loads(mechanism, chain.q, qd, tau) if tau else {}).items():
+    for k, load in loads(mechanism, chain.q, qd, tau).items():
         i = mechanism.actuated[k]
         without, with_load = (friction.further(bodies[i], chain.q[i], qd[k], x) for x in (0.0, load))
         other[k] = other[k] + (with_load - without)
@@ -489,17 +474,14 @@ def dalembert_terms(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Any]
 
     The last entries are D^tran and D^rot times Γ̇ q̇_a, the accelerations of joints that follow others nonlinearly.
     """
-    span, still = range(mechanism.n), [0.0] * mechanism.n
-    chain = None if mechanism.identity else Chain(mechanism, q, qd)
-    x, v = (q, qd) if chain is None else (chain.q, chain.qd)
-    assert v is not None
-    terms = [getattr(dalembert.velocity_terms(mechanism.tree, x, v), f.name) for f in fields(dalembert.VelocityTerms)]
-    if chain is None:
+    still, chain = [0.0] * mechanism.n, Chain(mechanism, q, qd)
+    assert chain.qd is not None
+    of_tree = dalembert.velocity_terms(mechanism.tree, chain.q, chain.qd)
+    terms = [chain.pull_rows(getattr(of_tree, f.name)) for f in fields(dalembert.VelocityTerms)]
+    if mechanism.identity:
         return [*terms, still, still]
-    columns = [[chain.pull([row[s] for row in term]) for s in range(mechanism.tree.n)] for term in terms]
-    at, drift = dalembert.coefficients(mechanism.tree, x, v), chain.accelerations(still)
-    closure = [chain.pull([sparse_dot(row, drift) for row in D]) for D in (at.D_tran, at.D_rot)]
-    return [*([[column[i] for column in term] for i in span] for term in columns), *closure]
+    at, drift = dalembert.coefficients(mechanism.tree, chain.q, chain.qd), chain.accelerations(still)
+    return [*terms, *(chain.pull([sparse_dot(row, drift) for row in D]) for D in (at.D_tran, at.D_rot))]
 
 
 # -- reduced mechanisms --------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.equations.regressor import WIDTH, carried_share
 from dalembert.robot.model.inertia import Moments
 from dalembert.robot.model.mechanism import Body, Mechanism, rotor_body
-from dalembert.robot.model.placement import Placement
 
 
 def varied(mechanism: AnyMechanism, numbers: Mapping[str, Values]) -> AnyMechanism:
@@ -100,14 +99,14 @@ def with_lengths(mechanism: AnyMechanism, values: Values) -> AnyMechanism:
         )
     steps = [Vec(values[k : k + 3]) for k in range(0, len(values), 3)]
     bodies = [
-        replace(body, placement=_moved(body.placement, before), link_frame=_moved(body.link_frame, after))
+        replace(
+            body,
+            placement=replace(body.placement, translation=before),
+            link_frame=replace(body.link_frame, translation=after),
+        )
         for body, before, after in zip(mechanism.tree.bodies, steps[::2], steps[1::2], strict=False)
     ]
-    return _on_tree(mechanism, bodies=tuple(bodies), tip=_moved(mechanism.tip, steps[-1]))
-
-
-def _moved(placement: Placement, translation: Vec) -> Placement:
-    return Placement(placement.rotation, translation)
+    return _on_tree(mechanism, bodies=tuple(bodies), tip=replace(mechanism.tip, translation=steps[-1]))
 
 
 def with_payload(mechanism: AnyMechanism, payload: Values) -> AnyMechanism:

@@ -13,16 +13,8 @@ from math import inf
 
 from dalembert.base.algebra.scalars import Scalar, Values, dot, less, select
 from dalembert.base.algebra.vectors import Mat, Vec
-from dalembert.mechanics.coordinates.pulled import (
-    AnyMechanism,
-    inertia_matrix,
-    inverse_dynamics,
-    jacobian,
-    reference_regressor,
-    reference_torque,
-    smooth,
-    tip_frame,
-)
+from dalembert.mechanics.coordinates import pulled
+from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.motion import operational_space
 from dalembert.mechanics.motion.dry_friction import actuated, dry_torque
 from dalembert.mechanics.motion.operational_space import EXACT, Soft, Space, TaskModel
@@ -41,12 +33,9 @@ def pd_gravity(
 
     Where Newton's method closes the loops, q covers the whole tree; the law applies to the actuated joints.
     """
-    n = mechanism.n
-    rest = [0.0] * n
-    g = inverse_dynamics(mechanism, q, rest, rest)
-    q_d, qd_d = reference[:n], reference[n : 2 * n]
-    q = actuated(mechanism, q)
-    return [g[i] + kp[i] * (q_d[i] - q[i]) + kd[i] * (qd_d[i] - qd[i]) for i in range(n)]
+    n, rest = mechanism.n, [0.0] * mechanism.n
+    g = pulled.inverse_dynamics(mechanism, q, rest, rest)
+    return feedforward(mechanism, q, qd, [*reference[: 2 * n], *g], kp, kd)
 
 
 def computed_torque(
@@ -58,10 +47,10 @@ def computed_torque(
     with the measured q̇, the torque would chatter around rest.
     """
     n = mechanism.n
-    q_d, qd_d, qdd_d = reference[:n], reference[n : 2 * n], reference[2 * n :]
+    q_d, qd_d, qdd_d = _parts(reference, n)
     q_a = actuated(mechanism, q)
     y = [qdd_d[i] + kd[i] * (qd_d[i] - qd[i]) + kp[i] * (q_d[i] - q_a[i]) for i in range(n)]
-    tau = inverse_dynamics(smooth(mechanism), q, qd, y)
+    tau = pulled.inverse_dynamics(pulled.smooth(mechanism), q, qd, y)
     return [t + f for t, f in zip(tau, dry_torque(mechanism, q, qd, qd_d, tau), strict=True)]
 
 
@@ -98,7 +87,7 @@ def passivity(
     d/dt ½ sᵀ B s = −sᵀ (K_D s + f(q̇_r) − f(q̇)).
     """
     qd_r, qdd_r, s = reference_velocity(mechanism, q, qd, reference, slope)
-    tau = reference_torque(mechanism, q, qd, qd_r, qdd_r)
+    tau = pulled.reference_torque(mechanism, q, qd, qd_r, qdd_r)
     return [t + k * x for t, k, x in zip(tau, kd, s, strict=True)]
 
 
@@ -119,7 +108,7 @@ def adaptive(
     learned  δ
     """
     qd_r, qdd_r, s = reference_velocity(mechanism, q, qd, reference, slope)
-    whole = reference_regressor(mechanism, q, qd, qd_r, qdd_r)
+    whole = pulled.reference_regressor(mechanism, q, qd, qd_r, qdd_r)
     Y = [[row[k] for k in columns] for row in whole]
     tau = [t + dot(row, learned) for t, row in zip(passivity(mechanism, q, qd, reference, slope, kd), Y, strict=True)]
     return tau, [g * dot(column, s) for g, column in zip(gamma, zip(*Y, strict=True), strict=True)]
@@ -176,7 +165,11 @@ def tip_torque(
     if m < n:
         q_r, k_r, k_n = _parts(joint_gains, n)
         rest = [0.0] * n
-        g, B, q_a = inverse_dynamics(mechanism, q, rest, rest), inertia_matrix(mechanism, q), actuated(mechanism, q)
+        g, B, q_a = (
+            pulled.inverse_dynamics(mechanism, q, rest, rest),
+            pulled.inertia_matrix(mechanism, q),
+            actuated(mechanism, q),
+        )
         tau_0 = [g[i] + k_r[i] * (q_r[i] - q_a[i]) - k_n[i] * Vec(B[i]).dot(qd) for i in range(n)]
     tau, model = operational_space.torque(mechanism, space, q, qd, xdd, h_e, tau_0, soft)
     return list(tau), model
@@ -188,7 +181,7 @@ def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[S
     Rows are x, y, z and those of a quaternion: they are entries of the pose, or roots of such entries; angles are not.
     """
     mechanism, space = law.mechanism, law.space
-    R, p = tip_frame(mechanism, q)
+    R, p = pulled.tip_frame(mechanism, q)
     x = [*p, *operational_space.turn(space, R).parts[1:4]]
     error = [x_d - x[row] for x_d, row in zip(reference, space.rows, strict=False)]
     h_e = None if law.surface is None else wall_wrench(mechanism, space, q, qd, law.surface)
@@ -201,7 +194,7 @@ def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[S
     tau = [t + spoilt for t in tau]
     if h_e is None:
         return tau
-    return [t - column.dot(h_e) for t, column in zip(tau, Mat.of(jacobian(mechanism, q)).T, strict=True)]
+    return [t - column.dot(h_e) for t, column in zip(tau, Mat.of(pulled.jacobian(mechanism, q)).T, strict=True)]
 
 
 def wall_wrench(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, surface: Values) -> list[Scalar]:
@@ -210,8 +203,8 @@ def wall_wrench(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, su
     surface  [a point of it, its unit normal, k in N/m, d in N s/m]
     """
     point, normal, (stiffness, damping) = Vec(surface[:3]), Vec(surface[3:6]), surface[6:]
-    _, p = tip_frame(mechanism, q)
-    v = Mat.of(jacobian(mechanism, q)[:3]) @ Vec(qd)
+    _, p = pulled.tip_frame(mechanism, q)
+    v = Mat.of(pulled.jacobian(mechanism, q)[:3]) @ Vec(qd)
     depth = (point - p).dot(normal)
     push = stiffness * depth - damping * v.dot(normal)
     push = select(less(0.0, depth), select(less(0.0, push), push, 0.0), 0.0)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, dot, less, select
 from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain, Cut, Many
+from dalembert.mechanics.coordinates.pulled import loaded_joints
 from dalembert.mechanics.coordinates.triangles import Triangle, square_of
 from dalembert.mechanics.equations.friction import dry, friction, moving, sliding
 
@@ -30,16 +31,15 @@ def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values, way: Values, tau:
 
     tau  the torques without dry and load-dependent friction, which determine the loads
     """
-    bodies, chain = mechanism.tree.bodies, Chain(mechanism, q)
-    own = [dry(body, x, 0.0, w, 0.0) for body, x, w in zip(bodies, chain.q, chain.push(way), strict=True)]
-    taken = chain.pull(own)
-    for k, i in enumerate(mechanism.actuated):
-        body, x = bodies[i], chain.q[i]
-        if body.depends("load"):
-            passed = taken[k] - own[i]  # the share of the passive joints
-            load = tau[k] + passed - friction(sliding(body), x, qd[k], 0.0)
-            taken[k] = passed + dry(body, x, qd[k], way[k], load)
-    return taken
+    chain = Chain(mechanism, q)
+    moves = zip(mechanism.tree.bodies, chain.q, chain.push(way), strict=True)
+    own = [dry(body, x, 0.0, w, 0.0) for body, x, w in moves]
+    torques = chain.pull(own)
+    for k, i, body in loaded_joints(mechanism):
+        passed = torques[k] - own[i]  # the share of the passive joints
+        load = tau[k] + passed - friction(sliding(body), chain.q[i], qd[k], 0.0)
+        torques[k] = passed + dry(body, chain.q[i], qd[k], way[k], load)
+    return torques
 
 
 def moving_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:

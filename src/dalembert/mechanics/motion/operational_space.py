@@ -29,21 +29,9 @@ from typing import Any
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, sqrt, zeros
 from dalembert.base.algebra.vectors import IDENTITY, NULL, Mat, MatLike, Vec, VecLike, Z, skew
-from dalembert.mechanics.coordinates.chain import Chain
-from dalembert.mechanics.coordinates.pulled import (
-    AnyMechanism,
-    Factor,
-    coriolis_matrix,
-    factorised,
-    inertia_matrix,
-    inverse_dynamics,
-    jacobian,
-    jacobian_derivative,
-    tip_frame,
-    unloaded,
-    weightless,
-    with_loads,
-)
+from dalembert.mechanics.coordinates import pulled
+from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain
+from dalembert.mechanics.coordinates.pulled import Factor
 from dalembert.mechanics.equations.friction import bare, loaded
 
 Soft = Values
@@ -158,7 +146,7 @@ def turn_derivative(space: Space, at: Turn, omega: Vec) -> Mat:
 
 def transformation(mechanism: AnyMechanism, space: Space, q: Values) -> tuple[Mat, Scalar]:
     """T_A, 6×6, of S (7.128): v_e = T_A ẋ_e."""
-    R, _ = tip_frame(mechanism, q)
+    R, _ = pulled.tip_frame(mechanism, q)
     at = turn(space, R)
     T = IDENTITY
     if space.orientation == "zyz":
@@ -201,8 +189,8 @@ class TipKinematics:
 
 def analytical(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> TipKinematics:
     """The analytical Jacobian: ẋ_e = J_A q̇."""
-    J = Mat.of(jacobian(mechanism, q))
-    R, _ = tip_frame(mechanism, q)
+    J = Mat.of(pulled.jacobian(mechanism, q))
+    R, _ = pulled.tip_frame(mechanism, q)
     at = turn(space, R, soft)
     J_P, J_O = Mat(J[:3]), Mat(J[3:])
     return TipKinematics(_selected(space, J_P, J_O, _times(at.E, J_O)), at, J_O)
@@ -210,7 +198,7 @@ def analytical(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EX
 
 def analytical_derivative(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, k: TipKinematics) -> Mat:
     """J̇_A: S (3.98) is ẍ_e = J_A q̈ + J̇_A q̇."""
-    Jd = Mat.of(jacobian_derivative(mechanism, q, qd))
+    Jd = Mat.of(pulled.jacobian_derivative(mechanism, q, qd))
     Jd_P, Jd_O = Mat(Jd[:3]), Mat(Jd[3:])
     Ed = turn_derivative(space, k.turn, k.J_O @ Vec(qd))
     return _selected(space, Jd_P, Jd_O, _times(k.turn.E, Jd_O) + _times(Ed, k.J_O))
@@ -302,7 +290,7 @@ class TaskModel:
 def model(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> TaskModel:
     """The operational space model at q."""
     k = analytical(mechanism, space, q, soft)
-    B = factorised(mechanism, inertia_matrix(mechanism, q))
+    B = pulled.factorised(mechanism, pulled.inertia_matrix(mechanism, q))
     J_over_B = Mat.of(B.solve(row) for row in k.J)
     return TaskModel(k, J_over_B, ldl(_gram(k.J, J_over_B, soft[0])))
 
@@ -310,7 +298,7 @@ def model(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) 
 def _at_rest(mechanism: AnyMechanism, q: Values) -> Vec:
     """g(q), including the torques of springs and offsets"""
     rest = [0.0] * mechanism.n
-    return Vec(inverse_dynamics(mechanism, q, rest, rest))
+    return Vec(pulled.inverse_dynamics(mechanism, q, rest, rest))
 
 
 def coriolis(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, soft: Soft = EXACT) -> tuple[Mat, TaskModel]:
@@ -321,7 +309,7 @@ def coriolis(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, soft:
     """
     M = model(mechanism, space, q, soft)
     J_bar = M.inverse_jacobian()
-    C = Mat.of(coriolis_matrix(mechanism, q, qd))
+    C = Mat.of(pulled.coriolis_matrix(mechanism, q, qd))
     J_bar_C, B_A = J_bar.T @ C, M.inertia()
     return (J_bar_C - B_A @ analytical_derivative(mechanism, space, q, qd, M.kinematics)) @ J_bar, M
 
@@ -331,7 +319,7 @@ def coriolis_force(
 ) -> tuple[Vec, TaskModel]:
     """C_A ẋ_e of S (7.131) with the arm's own q̇: B_A (J_A B⁻¹ C q̇ − J̇_A q̇)."""
     M = model(mechanism, space, q, soft)
-    C_qd = Vec(inverse_dynamics(weightless(mechanism), q, qd, [0.0] * mechanism.n))
+    C_qd = Vec(pulled.inverse_dynamics(pulled.weightless(mechanism), q, qd, [0.0] * mechanism.n))
     Jd_qd = analytical_derivative(mechanism, space, q, qd, M.kinematics) @ Vec(qd)
     return M.A.solve(M.J_over_B @ C_qd - Jd_qd), M
 
@@ -366,12 +354,12 @@ def torque(
     friction is added for the resulting loads.
     """
     M = model(mechanism, space, q, soft)
-    rest = Vec(inverse_dynamics(unloaded(mechanism), q, qd, [0.0] * mechanism.n, h_e))
+    rest = Vec(pulled.inverse_dynamics(pulled.unloaded(mechanism), q, qd, [0.0] * mechanism.n, h_e))
     Jd_qd = analytical_derivative(mechanism, space, q, qd, M.kinematics) @ Vec(qd)
     free = M.J_over_B @ (rest if tau_0 is None else rest - Vec(tau_0))
     tau = M.J.T @ M.A.solve([a - b + c for a, b, c in zip(xdd, Jd_qd, free, strict=True)])
     tau = tau if tau_0 is None else tau + Vec(tau_0)
-    return Vec(with_loads(mechanism, Chain(mechanism, q).q, qd, tau)) if loaded(mechanism.tree) else tau, M
+    return Vec(pulled.with_loads(mechanism, Chain(mechanism, q).q, qd, tau)) if loaded(mechanism.tree) else tau, M
 
 
 def resolved_acceleration(
@@ -428,7 +416,7 @@ def _over_size(A: Iterable[Values], size: Values) -> Mat:
 def manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
     """(tip position, √det(J W² Jᵀ)): the product of the radii of the velocity ellipsoid; ``size`` is diag W."""
     J = analytical(mechanism, space, q).J
-    return tip_frame(mechanism, q)[1], _volume(_times_size(J, size))
+    return pulled.tip_frame(mechanism, q)[1], _volume(_times_size(J, size))
 
 
 def dynamic_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
@@ -437,10 +425,10 @@ def dynamic_manipulability(mechanism: AnyMechanism, space: Space, q: Values, siz
     The core is K = J⁺ᵀ B W⁻² B J⁺ with J⁺ = Jᵀ (J Jᵀ)⁻¹, so 1/√det K = det(J Jᵀ) / √det(J B W⁻² B Jᵀ).
     """
     J = analytical(mechanism, space, q).J
-    B = Mat.of(inertia_matrix(mechanism, q))
+    B = Mat.of(pulled.inertia_matrix(mechanism, q))
     J_B_over_W = _over_size((B @ row for row in J), size)
     spread = ldl(_gram(J, J)).determinant()
-    return tip_frame(mechanism, q)[1], _magnitude(spread) / _volume(J_B_over_W)
+    return pulled.tip_frame(mechanism, q)[1], _magnitude(spread) / _volume(J_B_over_W)
 
 
 def consistent_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
@@ -450,11 +438,11 @@ def consistent_manipulability(mechanism: AnyMechanism, space: Space, q: Values, 
     """
     M = model(mechanism, space, q)
     mobility, J_over_W = M.A.determinant(), _over_size(M.J, size)
-    return tip_frame(mechanism, q)[1], _magnitude(mobility) / _volume(J_over_W)
+    return pulled.tip_frame(mechanism, q)[1], _magnitude(mobility) / _volume(J_over_W)
 
 
 def exact_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
     """(tip position, √det(J B⁻¹ W² B⁻¹ Jᵀ)): as above, but for all accelerations reachable with τᵀ W⁻² τ ≤ 1."""
     J = analytical(mechanism, space, q).J
-    B = factorised(mechanism, inertia_matrix(mechanism, q))
-    return tip_frame(mechanism, q)[1], _volume(_times_size((B.solve(row) for row in J), size))
+    B = pulled.factorised(mechanism, pulled.inertia_matrix(mechanism, q))
+    return pulled.tip_frame(mechanism, q)[1], _volume(_times_size((B.solve(row) for row in J), size))

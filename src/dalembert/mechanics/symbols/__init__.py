@@ -10,7 +10,8 @@ symbolic_recursion.py   the Newton–Euler recursion evaluated on polynomials
 symbolic_regressor.py   Y and π of τ = Y π
 mapped.py               the same in coordinates that are linear in those of the tree
 differences.py          letters for lengths that occur only as a difference: S 7.3.3's ℓ̄_3'
-write.py, printers.py   sums grouped as in S; text and LaTeX
+grouped_sums.py         sums grouped as in S
+write.py, printers.py   their notation: text and LaTeX
 sympy_form.py           the same as SymPy
 present.py              Equations, the result of ``arm.equations()``: SymPy, LaTeX, text and numbers
 derivation.py           the steps from Jacobians to torques, as a page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,19 +47,6 @@ class LagrangeSteps:
     christoffel: list[Table]
     g: list[Polynomial]
     gravity: list[Polynomial]
-
-    def map(self, change: Callable[[Polynomial], Polynomial], relabel: Callable[[Letter], Letter]) -> LagrangeSteps:
-        """The same in other letters."""
-
-        def changed(x: Any) -> Any:
-            return change(x) if isinstance(x, Polynomial) else [changed(y) for y in x]
-
-        bodies = [
-            BodyStep(relabel(x.label), changed(x.J_P), changed(x.J_O), changed(x.B), change(x.U)) for x in self.bodies
-        ]
-        return LagrangeSteps(
-            bodies, changed(self.B), changed(self.dB), changed(self.christoffel), changed(self.g), changed(self.gravity)
-        )
 
 
 def steps_of(tree: Tree) -> LagrangeSteps:
@@ -136,11 +122,12 @@ def _bodies(model: Model, F: Frames) -> list[tuple[Letter, MovingBody]]:
         moving = moving_bodies(replace(model.tree, bodies=alone), F)
         named += [(_label(own[k][0], i), moving[i]) for i, own in enumerate(parts) if k < len(own)]
         if k == 0:
-            named += [(_label(f"m{body.joints[-1] + 1}", body.joints[-1]), body) for body in moving[len(bodies) :]]
+            rotors = ((body.joints[-1], body) for body in moving[len(bodies) :])
+            named += [(_label(f"m{model.labels[i]}", i), body) for i, body in rotors]
     spinning = {label.index for label, _ in named if label.kind == "tensor"}
     for i, body in enumerate(bodies):
         if body.has_rotor and i + 1 not in spinning:  # reflected and without mass
-            named.append((_label(f"m{i + 1}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
+            named.append((_label(f"m{model.labels[i]}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
     return sorted(named, key=lambda pair: (pair[0].kind == "tensor", pair[0].name == "L", pair[0].index))
 
 

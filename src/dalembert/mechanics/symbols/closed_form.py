@@ -11,24 +11,19 @@ symbols of :mod:`~dalembert.mechanics.equations.lagrange`, S (7.45), and g from 
 
 from __future__ import annotations
 
-import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dalembert.base.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, Z
 from dalembert.errors import DalembertError
-from dalembert.mechanics.equations.composite import (
-    Composite,
-    LinkSteps,
-    composites,
-    inertia_of,
-    potential_energy_of,
-)
+from dalembert.mechanics.equations.composite import Composite, LinkSteps, composites, inertia_of, potential_energy_of
 from dalembert.mechanics.equations.lagrange import christoffel_of
 from dalembert.mechanics.equations.regrouping import LeanLink
 from dalembert.mechanics.symbols.names import Letter, braced, circle_letters, upright
-from dalembert.mechanics.symbols.ring import Polynomial, Ring, Terms, halves
+from dalembert.mechanics.symbols.ring import FIELD, Polynomial, Ring, Terms, halves, mapped, mapped_half
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME, Model
 from dalembert.robot.model.inertia import Moments
 from dalembert.robot.model.mechanism import Mechanism
@@ -41,25 +36,36 @@ TOO_MANY = 600_000  # terms of one composite body
 
 
 class Circles:
-    """cos and sin of sums of joint angles, one pair of letters per sum."""
+    """cos and sin of sums of angles, one pair of letters of the ring per sum."""
+
+    def __init__(self, ring: Ring, variables: Sequence[Letter]) -> None:
+        self.ring, self.variables = ring, dict(enumerate(variables, 1))
+        self.pairs: dict[tuple[AngleKey, float], tuple[Polynomial, Polynomial]] = {}
+
+    def of(self, angle: Sequence[tuple[int, float]], phase: float) -> tuple[Polynomial, Polynomial]:
+        """(cos, sin) of Σ k x_i + phase; the sign is chosen such that most angles have a positive factor."""
+        key, sign = upright(angle)
+        phase = sign * phase + 0.0  # no −0
+        name = key, round(phase, 12)
+        if name not in self.pairs:
+            self.pairs[name] = self.ring.circle(*circle_letters(key, self.variables, phase))
+        c, s = self.pairs[name]
+        return c, (s if sign > 0 else -s)
+
+
+class JointCircles(Circles):
+    """cos and sin of sums of joint angles, including the offsets of the joints."""
 
     def __init__(self, model: Model) -> None:
+        super().__init__(model.ring, model.q)
         self.model = model
-        self.pairs: dict[AngleKey, tuple[Polynomial, Polynomial]] = {}
 
     def __call__(self, angle: dict[int, int]) -> tuple[Polynomial, Polynomial]:
-        """(cos, sin) of the sum; the sign is chosen such that most joints have a positive factor."""
-        ring, bodies = self.model.ring, self.model.tree.bodies
+        """(cos, sin) of the sum: joint → factor."""
         joints = sorted((joint, k) for joint, k in angle.items() if k)
         if not joints:
-            return ring.number(1), ring.number(0)
-        key, sign = upright(joints)
-        if key not in self.pairs:
-            phase = sum(k * self.model.phases[joint - 1] for joint, k in key)
-            revolute = {i: body.revolute for i, body in enumerate(bodies, 1)}
-            self.pairs[key] = ring.circle(*circle_letters(key, revolute, phase))
-        c, s = self.pairs[key]
-        return c, (s if sign > 0 else -s)
+            return self.ring.number(1), self.ring.number(0)
+        return self.of(joints, sum(k * self.model.phases[joint - 1] for joint, k in joints))
 
 
 @dataclass
@@ -138,15 +144,11 @@ class ClosedForm:
 
     def map(self, change: Callable[[Polynomial], Polynomial], ring: Ring) -> ClosedForm:
         """The same form with every polynomial changed, in that ring."""
-
-        def changed(table: Any) -> Any:
-            return change(table) if isinstance(table, Polynomial) else [changed(x) for x in table]
-
         fields = ("qd", "qdd", "B", "christoffel", "g", "friction", "carried", "U")
-        return replace(self, ring=ring, **{name: changed(getattr(self, name)) for name in fields})
+        return replace(self, ring=ring, **{name: mapped(getattr(self, name), change) for name in fields})
 
 
-def see(model: Model, circles: Circles) -> list[Seen]:
+def see(model: Model, circles: JointCircles) -> list[Seen]:
     """Every body with respect to the base of its group."""
     out: list[Seen] = []
     for i, body in enumerate(model.tree.bodies):
@@ -198,7 +200,7 @@ def link_steps(tree: Mechanism, seen: Sequence[Seen]) -> LinkSteps:
 def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     """B, the Christoffel symbols, g and friction, each in the fewest terms that we can find."""
     tell = progress or (lambda fraction: None)
-    circles = Circles(model)
+    circles = JointCircles(model)
     seen = see(model, circles)
     n, zero = len(seen), model.ring.number(0)
     steps = link_steps(model.tree, seen)
@@ -216,15 +218,10 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     g = [U.derivative(of) for of in by_joint]
     christoffel = _christoffel(B, by_joint, lambda fraction: tell(0.3 + 0.4 * fraction))
     short = _Compactor(circles, seen)
-    B = [[short(B[i][j]) if j >= i else zero for j in range(n)] for i in range(n)]
-    for i in range(n):
-        for j in range(i):
-            B[i][j] = B[j][i]
+    B = mapped_half(B, short)
     tell(0.75)
-    for i in range(n):
-        for j in range(n):
-            for k in range(j, n):
-                christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
+    for i, table in enumerate(christoffel):
+        christoffel[i] = mapped_half(table, short)
         tell(0.75 + 0.25 * (i + 1) / n)
     _name_single_tensors(model, B)
     return ClosedForm(
@@ -249,12 +246,12 @@ def _watched(steps: LinkSteps, tell: Progress) -> Iterator[tuple[int, LeanLink, 
         yield i, link, body
 
 
-def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
+def derivatives(model: Model, circles: JointCircles) -> list[dict[int, Terms]]:
     """For every joint, the derivatives of the letters that depend on it."""
     out: list[dict[int, Terms]] = [{} for _ in model.tree.bodies]
     for joint, slide in model.slides.items():
         out[joint][slide.number] = {0: 1}
-    for key, (c, s) in circles.pairs.items():
+    for (key, _), (c, s) in circles.pairs.items():
         for joint, k in key:
             out[joint - 1] |= {c.number: (s * -k).terms, s.number: (c * k).terms}
     return out
@@ -262,16 +259,11 @@ def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
 
 def _christoffel(B: list[list[Polynomial]], by_joint: list[dict[int, Terms]], tell: Progress) -> list[Any]:
     """The Christoffel symbols of B, from its derivatives."""
-    n = range(len(B))
     dB: list[Any] = []
     for of in by_joint:
-        upper = {(i, j): B[i][j].derivative(of) for i in n for j in n if j >= i}
-        dB.append([[upper[min(i, j), max(i, j)] for j in n] for i in n])
+        dB.append(mapped_half(B, partial(Polynomial.derivative, of=of)))
         tell(0.5 * len(dB) / len(B))
-    c = christoffel_of(dB)
-    for i, j, k in itertools.product(n, n, n):
-        if j <= k:
-            c[i][j][k] = c[i][k][j] = c[i][j][k].map(halves)
+    c = [mapped_half(table, lambda x: x.map(halves)) for table in christoffel_of(dB)]
     tell(1.0)
     return without_noise(c)
 
@@ -286,29 +278,25 @@ def without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
     def clean(x: Polynomial) -> Polynomial:
         return Polynomial(x.ring, {m: c for m, c in x.terms.items() if abs(c) > floor})
 
-    return [[list(map(clean, row)) for row in table] for table in tables]
+    return [mapped(table, clean) for table in tables]
 
 
 class _Compactor:
     """Rewrites a polynomial in fewer terms, with letters for differences of angles."""
 
-    def __init__(self, circles: Circles, seen: list[Seen]) -> None:
+    def __init__(self, circles: JointCircles, seen: list[Seen]) -> None:
         self.circles, self.ring = circles, circles.model.ring
-        # the angle sums of each group, each once, and the monomials of their letters
-        sums: dict[int, list[dict[int, int]]] = {}
+        groups: dict[int, list[dict[int, int]]] = {}  # the angle sums of each group, each once
         for at in seen:
-            if at.angle and at.angle not in sums.setdefault(at.group, []):
-                sums[at.group].append(at.angle)
-        self.pairs = [(a, b) for group in sums.values() for k, b in enumerate(group) for a in group[:k]]
-        self.squares = [self._units(angle) for group in sums.values() for angle in group]
-        self.group_mask = {}
-        for group in sums.values():
-            mask = 0
-            for angle in group:
-                for unit in self._units(angle):
-                    mask |= 15 * unit
-            for angle in group:
-                self.group_mask[tuple(angle.items())] = mask
+            if at.angle and at.angle not in groups.setdefault(at.group, []):
+                groups[at.group].append(at.angle)
+        self.pairs: list[tuple[dict[int, int], dict[int, int], int]] = []  # with the bits of all letters of the group
+        self.squares: list[tuple[int, int]] = []
+        for group in groups.values():
+            units = [self._units(angle) for angle in group]
+            mask = FIELD * sum({unit for pair in units for unit in pair})
+            self.pairs += [(a, b, mask) for k, b in enumerate(group) for a in group[:k]]
+            self.squares += units
 
     def _units(self, angle: dict[int, int]) -> tuple[int, int]:
         c, s = self.circles(angle)
@@ -316,16 +304,15 @@ class _Compactor:
 
     def __call__(self, x: Polynomial) -> Polynomial:
         terms = dict(x.terms)
-        for a, b in self.pairs:
-            self._difference(terms, a, b)
+        for a, b, mask in self.pairs:
+            self._difference(terms, a, b, mask)
         for c, s in self.squares:
             _sine_squares(terms, c, s)
         return Polynomial(self.ring, terms)
 
-    def _difference(self, terms: Terms, a: dict[int, int], b: dict[int, int]) -> None:
+    def _difference(self, terms: Terms, a: dict[int, int], b: dict[int, int], mask: int) -> None:
         """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
         (ca, sa), (cb, sb) = self._units(a), self._units(b)
-        mask = self.group_mask[tuple(a.items())]
         sign_a, sign_b = (next(iter(self.circles(angle)[1].terms.values())) for angle in (a, b))
         for first, second, sign in ((ca + cb, sa + sb, sign_a * sign_b), (ca + sb, sa + cb, -sign_a * sign_b)):
             rests = [m - first for m in terms if m & mask == first]
@@ -333,8 +320,7 @@ class _Compactor:
                 p, q = terms.get(rest + first, 0), terms.get(rest + second, 0)
                 if q != 0 and _equal(p, sign * q):
                     del terms[rest + first], terms[rest + second]
-                    joints = {*a, *b}
-                    c, s = self.circles({joint: b.get(joint, 0) - a.get(joint, 0) for joint in joints})
+                    c, s = self.circles({joint: b.get(joint, 0) - a.get(joint, 0) for joint in {*a, *b}})
                     ((unit, k),) = (c if sign == sign_a * sign_b else s).terms.items()
                     factor = k if first == ca + cb else k * sign_b
                     terms[rest + unit] = terms.get(rest + unit, 0) + p * factor
@@ -342,7 +328,7 @@ class _Compactor:
 
 def _sine_squares(terms: Terms, c: int, s: int) -> None:
     """x − x c² → x s²"""
-    for m in [m for m in terms if m & (15 * c) == 2 * c and not m & (15 * s)]:
+    for m in [m for m in terms if m & (FIELD * c) == 2 * c and not m & (FIELD * s)]:
         rest = m - 2 * c
         if rest in terms and _equal(terms[rest], -terms[m]):
             terms[rest + 2 * s] = terms.pop(rest)
@@ -356,11 +342,12 @@ def _equal(x: Any, y: Any) -> bool:
 
 
 def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
-    """Use I_ℓi for a link if only one diagonal entry of its tensor has an effect."""
-    used = {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}
-    letters = [model.ring.letters[k] for k in used]
-    for sub, candidates in model.tensors.items():
-        affecting = [entry for entry in candidates if any(entry is other for other in letters)]
-        if len(affecting) == 1 and affecting[0].name[-2:] in ("xx", "yy", "zz"):
-            affecting[0].name, affecting[0].text = f"I_l{sub}", f"I_ℓ{sub}"
-            affecting[0].latex = rf"I_{{\ell_{braced(sub)}}}"
+    """Use I_ℓi for a link if only one entry of its tensor has an effect, and that on the diagonal."""
+    entries: dict[str, list[Letter]] = {}
+    for k in {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}:
+        if match := re.fullmatch(r"I_l(.+)[xyz]{2}", model.ring.letters[k].name):
+            entries.setdefault(match[1], []).append(model.ring.letters[k])
+    for sub, (entry, *others) in entries.items():
+        if not others and entry.name[-2] == entry.name[-1]:
+            entry.name, entry.text = f"I_l{sub}", f"I_ℓ{sub}"
+            entry.latex = rf"I_{{\ell_{braced(sub)}}}"

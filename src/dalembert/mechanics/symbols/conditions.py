@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from dalembert.base.algebra.scalars import exact_cos, exact_sin
@@ -18,6 +19,7 @@ from dalembert.base.algebra.trigonometric_sum import TrigonometricSum, Weights, 
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.symbols.closed_form import FLOAT_NOISE, ClosedForm
+from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_inertia
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, weighted_sum
 from dalembert.mechanics.symbols.names import upright as most_positive
 from dalembert.mechanics.symbols.present import Equations
@@ -25,7 +27,7 @@ from dalembert.mechanics.symbols.ring import WIDTH, Polynomial, Ring, Terms, exa
 from dalembert.mechanics.symbols.symbolic_mechanism import DESIGN
 from dalembert.mechanics.symbols.sympy_form import to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import Product, Sum, Text, by_inertia, joined, written
+from dalembert.mechanics.symbols.write import Text
 
 # monomial of prismatic positions, angle, constant added to it, "cos" or "sin"
 Function = tuple[int, Weights, float, str]
@@ -133,7 +135,7 @@ class Condition:
         wide = max(map(len, heads)) + 3
         lines = [f"{self.name} = 0 at every q needs" + (", as is the case for this arm," if self.vanishes else "")]
         for head, part in zip(heads, self.parts, strict=True):
-            words = joined(written(self.ring, part.sum, Text()), Text()) + " = 0"
+            words = Text().line(self.ring, part.sum) + " = 0"
             lines.append(f"  {head:<{wide}}{words}" + ", impossible: no term can be negative" * part.impossible)
         if self.impossible:
             positive = "positive masses, inertias and gear ratios"
@@ -161,10 +163,12 @@ def condition(
             raise DalembertError(
                 f"{name} has no design condition in coordinates given by a function; use the arm in its joint coordinates"
             )
-        x = _coefficient(equations.form, letter, [k - 1 for k in indices])
+        form = equations.form
+        table: Any = {"b": form.B, "h": form.christoffel, "g": form.g}[letter]
+        x = reduce(lambda entry, k: entry[k - 1], indices, table)
         if x or reason != "numbers":
             break
-    ring, functions = equations.form.ring, _by_function(equations.form, x)
+    ring, functions = form.ring, _by_function(form, x)
     if len(functions) > LONGEST:
         raise DalembertError(
             f"the design conditions of {name} are too long to read: {len(functions)} functions of q must vanish, and the limit is "
@@ -174,16 +178,9 @@ def condition(
     for function, terms in sorted(functions.items(), key=lambda item: _order(item[0])):
         zero = _factored(ring, terms)
         known = parts.get(zero, DesignEquation((), zero, _one_sign(ring, terms)))
-        parts[zero] = replace(known, of=(*known.of, _written(equations.form, function)))
+        parts[zero] = replace(known, of=(*known.of, _written(form, function)))
     diagonal = letter == "b" and indices[0] == indices[1]
     return Condition(name, tuple(parts.values()), reason, diagonal, ring)
-
-
-def _coefficient(form: ClosedForm, letter: str, at: list[int]) -> Polynomial:
-    entry: Any = {"b": form.B, "h": form.christoffel, "g": form.g}[letter]
-    for k in at:
-        entry = entry[k]
-    return entry
 
 
 # -- independent functions of q ------------------------------------------------------------------

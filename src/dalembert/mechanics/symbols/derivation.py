@@ -9,32 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING
 
 from dalembert.base.bibliography import cited, introduction
 from dalembert.mechanics.symbols.body_symbols import BodyStep, Table
 from dalembert.mechanics.symbols.differences import Difference
+from dalembert.mechanics.symbols.grouped_sums import Sum, by_angle, by_inertia, shortest
 from dalembert.mechanics.symbols.names import Letter, braced
-from dalembert.mechanics.symbols.write import (
-    Latex,
-    Sum,
-    Text,
-    aligned,
-    broken,
-    by_angle,
-    by_inertia,
-    joined,
-    padded,
-    seen_length,
-    shortest,
-    text_width,
-    written,
-)
+from dalembert.mechanics.symbols.ring import mapped
+from dalembert.mechanics.symbols.write import Latex, Text, aligned, broken, padded, seen_length, text_width
 
 if TYPE_CHECKING:
     from dalembert.mechanics.symbols.present import Equations
 
-Name = tuple[str, str]  # in text, in LaTeX
 WIDEST = 120  # columns of text that a matrix may take
 LATEX_WIDEST = 96  # characters of a row of a matrix, most of which are indices
 
@@ -43,16 +31,16 @@ LATEX_WIDEST = 96  # characters of a row of a matrix, most of which are indices
 class Matrix:
     """A matrix of finished entries; ``entry`` names an entry by row and column from 1, for a matrix that is too wide."""
 
-    name: Name
+    name: str
     rows: list[list[str]]
-    entry: Callable[[int, int], Name]
+    entry: Callable[[int, int], str]
 
 
 @dataclass(frozen=True)
 class Line:
     """One formula: its terms, each with its sign; ``parted`` if each of them begins a line."""
 
-    name: Name
+    name: str
     terms: list[str]
     parted: bool = False
 
@@ -74,8 +62,10 @@ def derivation(e: Equations, style: Text) -> str:
         sections += _Writer(e, style).torques()
     else:
         sections += _Writer(e, style).closed()
-    page = _latex_page if isinstance(style, Latex) else _text_page
-    return page([section for section in sections if section.rows or section.remark])
+    sections = [section for section in sections if section.rows or section.remark]
+    if isinstance(style, Latex):
+        return "\\allowdisplaybreaks\n" + "\n\n".join(map(_latex_section, sections)) + "\n"
+    return "\n".join(line for section in sections for line in _text_section(section))
 
 
 def document(body: str, title: str) -> str:
@@ -94,22 +84,25 @@ class _Writer:
         self.e, self.style, self.ring = e, style, e.shown.ring
         self.mark = "'" if e.tree is e and any("'" in x for x in e.labels) else ""
 
-    def sum(self, x: Sum) -> str:
-        return joined(written(self.ring, x, self.style), self.style)
+    def matrix(self, name: str, rows: Sequence[Sequence[Sum]], entry: Callable[[int, int], str]) -> Matrix:
+        return Matrix(name, [[self.style.line(self.ring, x) for x in row] for row in rows], entry)
 
-    def matrix(self, name: Name, rows: Sequence[Sequence[Sum]], entry: Callable[[int, int], Name]) -> Matrix:
-        return Matrix(name, [[self.sum(x) for x in row] for row in rows], entry)
+    def formula(self, name: str, x: Sum) -> Line:
+        return Line(name, self.style.terms(self.ring, x))
 
-    def formula(self, name: Name, x: Sum) -> Line:
-        return Line(name, written(self.ring, x, self.style))
+    def entries(self, letter: str) -> list[list[Matrix | Line]]:
+        """The entries of b or g one by one: b_12 = b_21 = …"""
+        e, style = self.e, self.style
+        places = e.places(letter)
+        return [[self.formula(e.left_side(style, letter, *at), e.entry(letter, *at)[2])] for at in places]
 
-    def term(self, name: str) -> Line:
-        """A term by its name, such as b_12 = b_21."""
-        return self.formula((self.e.left_side(name, False), self.e.left_side(name, True)), self.e.named(name)[2])
+    def indexed(self, name: str) -> Callable[[int, int], str]:
+        """(A)_12: names of the entries of a matrix."""
+        return lambda i, j: self.style.of(f"({name})_{i}{j}", f"({name})_{{{i}{j}}}")
 
     def on_the_tree(self) -> list[Section]:
         """From the Jacobians to B, C and g of the tree."""
-        e, steps = self.e, self.e.steps
+        e, steps, of = self.e, self.e.steps, self.style.of
         links, rotors = ([x for x in steps.bodies if (x.label.kind == "tensor") == spins] for spins in (False, True))
 
         def jacobians(bodies: list[BodyStep]) -> list[list[Matrix | Line]]:
@@ -117,37 +110,41 @@ class _Writer:
 
         def energy(letter: str, k: int) -> list[list[Matrix | Line]]:
             every = ((x.label, e.energies(x)[k]) for x in steps.bodies)
-            return [[self.formula(_energy(letter, label), terms)] for label, terms in every if terms]
+            names = ((of(f"{letter}_{x.text}", rf"\mathcal{{{letter}}}_{braced(x.latex)}"), sum) for x, sum in every)
+            return [[self.formula(name, sum)] for name, sum in names if sum]
 
-        g_0 = self.matrix(("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], _indexed("g_0", "g_0"))
+        g_0 = self.matrix(of("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], self.indexed("g_0"))
         christoffel = list(self._christoffel(steps.christoffel))
+        energies: list[list[Matrix | Line]] = []
+        for text, latex, sum in map(e.named, "TUL"):
+            energies.append([self.formula(of(text, latex), sum)])
         return [
             Section("Jacobians of the links", "(7.16)–(7.19)", jacobians(links)),
             Section("Jacobians of the rotors", "(7.25)–(7.29)", jacobians(rotors)),
             Section("Kinetic energy of every link and rotor", "(7.20), (7.30)", energy("T", 0)),
             Section("Potential energy of every link and rotor", "(7.34), (7.35)", [[g_0], *energy("U", 1)]),
-            Section("Energies and Lagrangian", "(7.31), (7.36), (7.37)", [[self.term(x)] for x in "TUL"]),
-            Section("Inertia matrix", "(7.32)", [[self.term(name)] for name in e.names("B")]),
+            Section("Energies and Lagrangian", "(7.31), (7.36), (7.37)", energies),
+            Section("Inertia matrix", "(7.32)", self.entries("b")),
             Section("Christoffel symbols", "(7.45)", christoffel, "all others vanish" if christoffel else "all vanish"),
-            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._by_name("C")]]),
-            Section("Ḃ − 2C, which is skew-symmetric", "(7.47), (7.48)", [[self._Bdot(steps.dB)], [self._by_name("N")]]),
-            Section("Gravity torques", "(7.39)", [[self.term(name)] for name in e.names("g")]),
+            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._whole("C")]]),
+            Section("Ḃ − 2C, which is skew-symmetric", "(7.47), (7.48)", [[self._Bdot(steps.dB)], [self._whole("N")]]),
+            Section("Gravity torques", "(7.39)", self.entries("g")),
         ]  # fmt: skip
 
     def torques(self) -> list[Section]:
         """The equations of motion, and the regressor."""
         e, style = self.e, self.style
         torques: list[list[Matrix | Line]] = []
-        for x in e.names("tau"):
+        for i in range(e.n):
             parts = [
                 f"{style.minus} {part[1:]}" if part.startswith(style.minus) else part
-                for part in e.written_torque(x, style)
+                for part in e.written_torque(i, style)
             ]
-            torques.append([Line(e.named(x)[:2], parts, parted=True)])
+            torques.append([Line(e.left_side(style, "tau", i), parts, parted=True)])
         for x in self.ring.letters:
             if isinstance(x, Difference):
-                torques.append([Line((x.text, x.latex), [x.latex_of_parts if isinstance(style, Latex) else x.meaning])])
-        regressor: list[list[Matrix | Line]] = [[Line((x, x), terms)] for x, terms in e.regressor.rows(style)]
+                torques.append([Line(style.name(x, 1), [style.of(x.meaning, x.latex_of_parts)])])
+        regressor: list[list[Matrix | Line]] = [[Line(x, terms)] for x, terms in e.regressor.rows(style)]
         return [
             Section("Equations of motion", "(7.42)", torques),
             Section("Dynamic parameters and regressor", "(7.77), (7.81)", regressor, "all other entries of Y vanish"),
@@ -157,70 +154,53 @@ class _Writer:
         """The passive joints, and B, C and g pulled back through Γ: S 7.3.3."""
         from dalembert.mechanics.symbols.printers import LatexOf, TextOf
 
-        e = self.e
-        if isinstance(self.style, Latex):
-            printer: Any = LatexOf({x.name: x.latex for x in e.form.q})
-        else:
-            printer = TextOf({x.name: x.text for x in e.form.q})
-        held, follows = {x.name for x in e.form.q}, list[list[Matrix | Line]]()
+        e, style = self.e, self.style
+        names, follows = {x.name: style.name(x, 1) for x in e.form.q}, list[list[Matrix | Line]]()
+        printer = (LatexOf if isinstance(style, Latex) else TextOf)(names)
         for x, value in zip(e.tree.form.q, e.gamma, strict=True):
-            mark = "'" if x.name in held else ""  # coordinates that have the same name as a joint of the tree
+            mark = "'" if x.name in names else ""  # coordinates that have the same name as a joint of the tree
             if x.name != str(value):
-                follows.append([Line((x.text + mark, x.latex + mark), [printer.doprint(value)])])
+                follows.append([Line(style.name(x, 1) + mark, [printer.doprint(value)])])
         rows = [[printer.doprint(x) for x in e.Gamma.row(i)] for i in range(e.Gamma.rows)]
-        Gamma = Matrix(("Γ = ∂γ/∂q", r"\boldsymbol{\Gamma}"), rows, _indexed("Γ", r"\Gamma"))
+        name = style.of("Γ = ∂γ/∂q", r"\boldsymbol{\Gamma}")
+        Gamma = Matrix(name, rows, self.indexed(style.of("Γ", r"\Gamma")))
         return [
             Section("Joint variables of the tree, q' = γ(q)", "7.3.3", [*follows, [Gamma]]),
-            Section("Inertia matrix, B = Γᵀ B' Γ", "7.3.3", [[self.term(x)] for x in e.names("B")]),
-            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._by_name("C")]]),
-            Section("Gravity torques, g = Γᵀ g'", "7.3.3", [[self.term(x)] for x in e.names("g")]),
+            Section("Inertia matrix, B = Γᵀ B' Γ", "7.3.3", self.entries("b")),
+            Section("Coriolis and centrifugal matrix", "(7.44)", [[self._whole("C")]]),
+            Section("Gravity torques, g = Γᵀ g'", "7.3.3", self.entries("g")),
             *self.torques(),
         ]
 
     def _jacobian(self, kind: str, label: Letter, rows: Table) -> Matrix:
-        name = f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}"
-        return self.matrix(name, [[by_inertia(x) for x in row] for row in rows], _indexed(*name))
+        name = self.style.of(f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}")
+        return self.matrix(name, mapped(rows, by_inertia), self.indexed(name))
 
     def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Line]]:
         """The symbols that do not vanish: c_112 = c_121 = …"""
-        n = range(len(c))
-        for i in n:
-            for j in n:
-                for k in n:
-                    if k >= j and c[i][j][k]:
-                        alike = dict.fromkeys(((i, j, k), (i, k, j)))
-                        names = [self.e.named(_called("c", *(x + 1 for x in at))) for at in alike]
-                        name = " = ".join(x[0] for x in names), " = ".join(x[1] for x in names)
-                        yield [self.formula(name, shortest(c[i][j][k]))]
+        for i, j, k in product(range(len(c)), repeat=3):
+            if k >= j and c[i][j][k]:
+                alike = dict.fromkeys(((i, j, k), (i, k, j)))
+                name = " = ".join(self.e.left_side(self.style, "c", *at) for at in alike)
+                yield [self.formula(name, shortest(c[i][j][k]))]
 
-    def _by_name(self, letter: str) -> Matrix:
-        n = range(1, self.e.n + 1)
-        terms = {(i, j): self.e.named(_called(letter, i, j)) for i in n for j in n}
-        name = f"{letter}{self.mark}", rf"\boldsymbol{{{letter}}}{self.mark}"
-        return self.matrix(name, [[terms[i, j][2] for j in n] for i in n], lambda i, j: terms[i, j][:2])
+    def _whole(self, letter: str) -> Matrix:
+        """C or N"""
+        e, n = self.e, range(self.e.n)
+        key = "n" if letter == "N" else letter
+        rows = [[e.entry(key, i, j)[2] for j in n] for i in n]
+        name = self.style.of(letter, rf"\boldsymbol{{{letter}}}") + self.mark
+        return self.matrix(name, rows, lambda i, j: e.left_side(self.style, key, i - 1, j - 1))
 
     def _Bdot(self, dB: list[Table]) -> Matrix:
         n, labels = range(self.e.n), self.e.labels
         rows = [[self.e.rate([dB[k][i][j] for k in n]) for j in n] for i in n]
 
-        def entry(i: int, j: int) -> Name:
+        def entry(i: int, j: int) -> str:
             below = labels[i - 1] + labels[j - 1]
-            return f"ḃ_{below}", rf"\dot{{b}}_{{{below}}}"
+            return self.style.of(f"ḃ_{below}", rf"\dot{{b}}_{{{below}}}")
 
-        return self.matrix((f"Ḃ{self.mark}", rf"\dot{{\boldsymbol{{B}}}}{self.mark}"), rows, entry)
-
-
-def _indexed(text: str, latex: str) -> Callable[[int, int], Name]:
-    """(A)_12: names of the entries of a matrix."""
-    return lambda i, j: (f"({text})_{i}{j}", f"({latex})_{{{i}{j}}}")
-
-
-def _called(letter: str, *indices: int) -> str:
-    return letter + ",".join(map(str, indices))
-
-
-def _energy(letter: str, label: Letter) -> Name:
-    return f"{letter}_{label.text}", rf"\mathcal{{{letter}}}_{braced(label.latex)}"
+        return self.matrix(self.style.of("Ḃ", r"\dot{\boldsymbol{B}}") + self.mark, rows, entry)
 
 
 # -- pages -------------------------------------------------------------------------------------------
@@ -232,10 +212,6 @@ def _entries(matrix: Matrix) -> Iterator[Line]:
         for j, x in enumerate(row, 1):
             if x != "0":
                 yield Line(matrix.entry(i, j), [x])
-
-
-def _text_page(sections: Sequence[Section]) -> str:
-    return "\n".join(line for section in sections for line in _text_section(section))
 
 
 def _text_section(section: Section) -> Iterator[str]:
@@ -257,11 +233,11 @@ def _text_section(section: Section) -> Iterator[str]:
 
 def _text_block(x: Matrix | Line) -> list[str]:
     if isinstance(x, Line):
-        return broken(f"  {x.name[0]} = ", x.terms).splitlines()
+        return broken(f"  {x.name} = ", x.terms).splitlines()
     columns = [[*column] for column in zip(*x.rows, strict=True)]
     widths = [max(map(text_width, column)) for column in columns]
     cells = ["   ".join(padded(cell, w) for cell, w in zip(row, widths, strict=True)) for row in x.rows]
-    last, start = len(cells) - 1, f"  {x.name[0]} = "
+    last, start = len(cells) - 1, f"  {x.name} = "
     if last == 0:
         return [f"{start}[ {cells[0]} ]"]
     lines = []
@@ -277,10 +253,6 @@ def _side_by_side(blocks: list[list[str]]) -> Iterator[str]:
     for k in range(high):
         parts = [padded(block[k] if k < len(block) else "", w) for block, w in zip(blocks, widths, strict=True)]
         yield " ".join(parts).rstrip()
-
-
-def _latex_page(sections: Sequence[Section]) -> str:
-    return "\\allowdisplaybreaks\n" + "\n\n".join(map(_latex_section, sections)) + "\n"
 
 
 def _latex_section(section: Section) -> str:
@@ -313,16 +285,16 @@ LATEX_WORDS = {
 
 
 def _latex_formula(x: Line) -> list[str]:
-    style = Latex()
-    return aligned(x.name[1], [joined([term], style) for term in x.terms] if x.parted else [joined(x.terms, style)])
+    parts = [[term] for term in x.terms] if x.parted else [x.terms]
+    return aligned(x.name, [" ".join(Latex().signed(part)) for part in parts])
 
 
 def _latex_matrix(x: Matrix) -> str:
     rows = r" \\ ".join(" & ".join(row) for row in x.rows)
-    return rf"{x.name[1]} &= \begin{{bmatrix}} {rows} \end{{bmatrix}}"
+    return rf"{x.name} &= \begin{{bmatrix}} {rows} \end{{bmatrix}}"
 
 
 def _latex_width(x: Matrix | Line) -> int:
     if isinstance(x, Line):
-        return seen_length(x.name[1]) + sum(map(seen_length, x.terms))
-    return seen_length(x.name[1]) + sum(2 + max(map(seen_length, column)) for column in zip(*x.rows, strict=True))
+        return seen_length(x.name) + sum(map(seen_length, x.terms))
+    return seen_length(x.name) + sum(2 + max(map(seen_length, column)) for column in zip(*x.rows, strict=True))

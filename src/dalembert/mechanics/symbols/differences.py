@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
-from dalembert.mechanics.symbols.closed_form import ClosedForm
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import FIELD, WIDTH, Polynomial, Ring
 
@@ -33,22 +32,15 @@ class Difference(Letter):
 Change = Callable[[Polynomial], Polynomial]
 
 
-def with_differences(form: ClosedForm) -> ClosedForm:
-    """The same formulas, for reading, in a ring with letters for such lengths."""
-    ring, change = differences(form.ring, form.polynomials(), form.far_ends)
-    return form.map(change, ring)
-
-
 def differences(
     given: Ring, formulas: Sequence[Polynomial], far_ends: Mapping[tuple[int, int], str], *, spelt: bool = False
 ) -> tuple[Ring, Change]:
     """A ring with letters for the lengths that shorten these formulas, and the function that converts a polynomial.
 
-    far_ends  as in :class:`ClosedForm`
+    far_ends  as in :class:`~dalembert.mechanics.symbols.closed_form.ClosedForm`
     spelt     whether such a letter is written (ℓ_1 − a_1) instead of ℓ̄_1
     """
-    ring = Ring()
-    ring.letters, ring._squares, ring._high = list(given.letters), given._squares, given._high
+    ring = given.extended(list(given.letters))
     now = [Polynomial(ring, x.terms) for x in formulas]
     changes: list[Change] = []
     lengths = [k for k, letter in enumerate(ring.letters) if letter.kind == "length"]
@@ -56,7 +48,9 @@ def differences(
         for k in (k for k in lengths if ring.letters[k].name.startswith("l_")):
             for other, sign in _candidates(now, k, lengths):
                 meaning = far_ends.get((ring.letters[k].index, other)) if sign < 0 else None
-                change = _substitution(ring, k, other, _difference(ring, k, other, sign, meaning, spelt))
+                difference = ring.letter(_difference(ring, k, other, sign, meaning, spelt))
+                # x = x̄ ∓ y, where x̄ = x ± y
+                change = partial(Polynomial.put, images={k: difference - sign * ring.known(other)}, ring=ring)
                 shorter = list(map(change, now))
                 gained = [len(x) - len(y) for x, y in zip(now, shorter, strict=True)]
                 if min(gained) >= 0 and sum(map(bool, gained)) > 1:
@@ -93,10 +87,3 @@ def _difference(ring: Ring, k: int, other: int, sign: int, far_end: str | None, 
     if far_end is not None:
         meaning += f", distance of the {x.meaning.partition(',')[0]} from the axis of '{far_end}'"
     return Difference(name, latex, text, "length", x.index, value, meaning, parts=((1, x), (sign, y)))
-
-
-def _substitution(ring: Ring, k: int, other: int, letter: Difference) -> Change:
-    """Substitutes x = x̄ ∓ y for letter k, where x̄ = x ± y is a new letter of the ring."""
-    (_, (sign, _)) = letter.parts
-    images = {k: ring.letter(letter) - sign * ring.known(other)}
-    return lambda p: p.put(images, ring)

@@ -141,50 +141,33 @@ def _less(row: Row, factor: Number, basis: Row) -> Row:
 # -- rigid displacements of J, velocities and gravity ------------------------------------------------
 
 
-def _symmetric(field: Field, J: Row, off: Number) -> list[Row]:
+def _symmetric(field: Field, J: Row, off: Number) -> Mat:
     """The symmetric 4×4 matrix with these entries, off-diagonal ones times ``off``."""
     full = [[field.zero] * 4 for _ in range(4)]
     for x, (a, b) in zip(J, PLACES, strict=True):
         full[a][b] = full[b][a] = x if a == b else x * off
-    return full
+    return Mat.of(full)
 
 
-def _product(A: list[Row], B: list[Row]) -> list[Row]:
-    columns, zero = list(zip(*B, strict=True)), A[0][0] - A[0][0]
-    return [[_dot(row, column, zero) for column in columns] for row in A]
-
-
-def _dot(a: Sequence[Number], b: Sequence[Number], zero: Number) -> Number:
-    total = zero
-    for x, y in zip(a, b, strict=True):
-        if x and y:
-            total = total + x * y
-    return total
-
-
-def _flipped(A: list[Row]) -> list[Row]:
-    return [list(row) for row in zip(*A, strict=True)]
-
-
-def _functional(F: list[Row]) -> Row:
+def _functional(F: Mat) -> Row:
     """The row f with f · J = tr(F J)."""
     return [F[a][b] if a == b else F[a][b] + F[b][a] for a, b in PLACES]
 
 
-def _form(field: Field, f: Row) -> list[Row]:
+def _form(field: Field, f: Row) -> Mat:
     """The symmetric F with f · J = tr(F J)."""
     return _symmetric(field, f, field.one / (field.one + field.one))
 
 
-def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
+def _twist(field: Field, v: Sequence[Number]) -> Mat:
     """(ω, v) as the 4×4 matrix [[S(ω), v], [0, 0]]."""
     (x, y, z), (a, b, c), o = v[:3], v[3:], field.zero
-    return [[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]]
+    return Mat.of([[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]])
 
 
-def _homogeneous(field: Field, R: Mat, t: Vec) -> list[Row]:
+def _homogeneous(field: Field, at: Placement) -> Mat:
     o, i = field.zero, field.one
-    return [[*R[0], t[0]], [*R[1], t[1]], [*R[2], t[2]], [o, o, o, i]]
+    return Mat.of([*((*row, x) for row, x in zip(at.rotation, at.translation, strict=True)), (o, o, o, i)])
 
 
 def standard_of_sigma(J: Row) -> Row:
@@ -203,17 +186,16 @@ Hidden = dict[tuple[int, str], Number]  # a change that no motion reveals: (link
 class Seat:
     """A joint and its link in the field's numbers.
 
-    R, t         rotation and translation from the joint's frame to the parent's; T holds both
-    own          from the joint's frame to the one in which the link's parameters are expressed
+    place        from the joint's frame to the parent's; T is its 4×4 matrix
+    own          from the joint's frame to the one in which the link's parameters are expressed, as a matrix
     rotor_axis   in the parent's frame; None if only k_r² I_m has an effect
     """
 
     parent: int
     screw: Row
-    R: Mat
-    t: Vec
-    T: list[Row]
-    own: list[Row]
+    place: Placement
+    T: Mat
+    own: Mat
     gear: Number
     rotor_axis: Vec | None
 
@@ -249,29 +231,28 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
         return [*w.cross(z), *(w.cross(s) - z.cross(u))] + [field.zero] * (len(v) - 6)
 
     def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ) = 2 tr(F φ J)
-        return [x + x for x in _functional(_product(_form(field, f), phi))]
+        return [x + x for x in _functional(_form(field, f) @ phi)]
 
     def fallen(g: Row) -> Row:  # d/dq of γ e^φq
-        return [_dot(g[:4], column, field.zero) for column in zip(*phi, strict=True)] + [field.zero]
+        return [*(phi.T @ Vec(g[:4])), field.zero]
 
     # the parent's velocities at the joint, with their effect on the rotor appended
-    at_joint = []
+    back, at_joint = seat.place.rotation.T, []
     for v in parent.velocities:
         w, u = Vec(v[:3]), Vec(v[3:])
         spin = seat.gear * seat.rotor_axis.dot(w) if seat.rotor_axis is not None else field.zero
-        at_joint.append([*(seat.R.T @ w), *(seat.R.T @ (u + w.cross(seat.t))), field.zero + spin])
+        at_joint.append([*(back @ w), *(back @ (u + w.cross(seat.place.translation))), field.zero + spin])
     coupled = Span(field, 7).close(at_joint, turned)
     velocities = Span(field, 6).close([v[:6] for v in at_joint], turned)
-    pulled = [_functional(_product(_flipped(T), _product(_form(field, f), T))) for f in parent.products]  # f(T J Tᵀ)
-    products = Span(field, 10).close(pulled, moved)
-    weights = [[*(_dot(g[:4], column, field.zero) for column in zip(*T, strict=True)), g[4]] for g in parent.gravity]
+    products = Span(field, 10).close([_functional(_moved(_form(field, f), T.T)) for f in parent.products], moved)
+    weights = [[*(T.T @ Vec(g[:4])), g[4]] for g in parent.gravity]
     gravity = Span(field, 5).close(weights, fallen)
 
     # the conditions on (J, I_m, offset)
     o = field.zero
-    own = _functional(_product(_flipped(phi), phi))  # tr(V J Wᵀ) = tr(WᵀV J)
+    own = _functional(phi.T @ phi)  # tr(V J Wᵀ) = tr(WᵀV J)
     rows = [[*own, seat.gear * seat.gear, o]]
-    rows += [[*_functional(_product(_flipped(phi), _twist(field, v[:6]))), v[6], o] for v in coupled.basis]
+    rows += [[*_functional(phi.T @ _twist(field, v[:6])), v[6], o] for v in coupled.basis]
     rows += [[*moved(f), o, o] for f in products.basis]
     slopes = Span(field, 5).close([[*(-x for x in fallen(g)[:4]), g[4]] for g in gravity.basis], fallen)
     rows += [[o] * 6 + [g[0], g[1], g[2], g[3], o, g[4]] for g in slopes.basis]
@@ -284,7 +265,7 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
         conditions.add(row)
 
     for v in velocities.basis:
-        products.add(_functional(_product(_flipped(phi), _twist(field, v))))
+        products.add(_functional(phi.T @ _twist(field, v)))
     products.add(own)
     products = Span(field, 10).close(products.basis, moved)
     velocities.add(seat.screw)
@@ -295,7 +276,7 @@ def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hi
     """A change at link i and its compensation at the parent, as changes of standard parameters."""
     seat, amounts = seats[i], Hidden()
 
-    def put(link: int, J: list[Row], sign: int) -> None:
+    def put(link: int, J: Mat, sign: int) -> None:
         J = _moved(J, seats[link].own)
         for name, x in zip(INERTIAL, standard_of_sigma([J[a][b] for a, b in PLACES]), strict=True):
             if not field.none(x):
@@ -311,9 +292,9 @@ def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hi
     return amounts
 
 
-def _moved(J: list[Row], T: list[Row]) -> list[Row]:
-    """T J Tᵀ: the same body seen from another frame."""
-    return _product(T, _product(J, _flipped(T)))
+def _moved(J: Mat, T: Mat) -> Mat:
+    """T J Tᵀ: the same body seen from another frame; with Tᵀ for T, a functional of J as one of T J Tᵀ."""
+    return T @ (J @ T.T)
 
 
 # -- a robot in the field's numbers ------------------------------------------------------------------------
@@ -355,7 +336,7 @@ def _seats(symbolic: Model, field: Field) -> tuple[list[Seat], Vec]:
     tree = symbolic.tree
 
     def number(x: Any) -> Number:
-        return field.convert(x) if isinstance(x, Polynomial) else field.convert(symbolic.ring.number(x))
+        return field.convert(symbolic.ring.number(0) + x)
 
     def vector(v: Any) -> Vec:
         return Vec(map(number, v))
@@ -373,10 +354,9 @@ def _seats(symbolic: Model, field: Field) -> tuple[list[Seat], Vec]:
         full = body.has_rotor and not body.reflected and body.parent >= 0
         axis = parent.direction(vector(body.rotor_axis)) if full else None
         screw = [*vector(Z), o, o, o] if body.revolute else [o, o, o, *vector(Z)]
-        R, t, own = at.rotation, at.translation, frame.inverse
-        T, to_link = _homogeneous(field, R, t), _homogeneous(field, own.rotation, own.translation)
         gear = number(body.gear) if body.has_rotor else field.one
-        out.append(Seat(body.parent, screw, R, t, T, to_link, gear, axis))
+        T, own = (_homogeneous(field, x) for x in (at, frame.inverse))
+        out.append(Seat(body.parent, screw, at, T, own, gear, axis))
     return out, vector(tree.base.rotation.T @ tree.gravity)
 
 
@@ -389,54 +369,38 @@ def exact_field(symbolic: Model, symbols: bool) -> Field:
     with extra("identify", "a base parameter as a formula"):
         import sympy
 
-    ring = symbolic.ring
-    roots = [sympy.sqrt(letter.index) for letter in ring.letters if letter.kind == "root"]
+    letters = symbolic.ring.letters
+    roots = [sympy.sqrt(letter.index) for letter in letters if letter.kind == "root"]
     ground: Any = sympy.QQ.algebraic_field(*roots) if roots else sympy.QQ
-    chosen: list[Letter] = []
+    tangents = {
+        k: half_tangent(x, letters[k + 1])
+        for k, x in enumerate(letters)
+        if x.kind == "twist" and x.name.startswith("c_")
+    }
+    inside: list[Letter] = []
     if symbols:
-        for k, letter in enumerate(ring.letters):
-            if letter.kind in ("length", "gear", "gravity"):
-                chosen.append(letter)
-            elif letter.kind == "twist" and letter.name.startswith("c_"):
-                chosen.append(half_tangent(letter, ring.letters[k + 1]))
-    domain = ground.frac_field(*(sympy.Symbol(letter.name) for letter in chosen)) if chosen else ground
-    gens = dict(zip((letter.name for letter in chosen), domain.gens, strict=True)) if chosen else {}
+        kinds = ("length", "gear", "gravity")
+        inside = [tangents.get(k, x) for k, x in enumerate(letters) if k in tangents or x.kind in kinds]
+    domain = ground.frac_field(*(sympy.Symbol(letter.name) for letter in inside)) if inside else ground
+    values: dict[str, Any] = {x.name: gen for x, gen in zip(inside, domain.gens, strict=True)} if inside else {}
 
-    def fraction(x: Any) -> Any:
+    def number(x: Any) -> Any:
+        if isinstance(x, float) and not x.is_integer():
+            raise Inexact
         x = Fraction(x)
         return domain.convert(sympy.QQ(x.numerator, x.denominator))
 
-    unit = domain.one
-    values: dict[int, Any] = {}
-    for k, letter in enumerate(ring.letters):
+    for letter in letters:
         if letter.kind == "root":
-            values[k] = domain.convert(ground.from_sympy(sympy.sqrt(letter.index)), ground)
-        elif letter.kind == "twist":
-            if letter.name.startswith("c_"):
-                t = half_tangent(letter, ring.letters[k + 1])
-                tangent = gens[t.name] if symbols else fraction(Fraction(t.value or 0.0).limit_denominator(10**12))
-                values[k] = (unit - tangent * tangent) / (unit + tangent * tangent)
-                values[k + 1] = (tangent + tangent) / (unit + tangent * tangent)
-        elif letter.name in gens:
-            values[k] = gens[letter.name]
-        elif letter.value is not None:
-            values[k] = fraction(Fraction(repr(letter.value)))
-
-    def convert(x: Polynomial) -> Any:
-        total = domain.zero
-        for monomial, c in x.terms.items():
-            if isinstance(c, float):
-                if not c.is_integer():
-                    raise Inexact
-                c = int(c)
-            term = fraction(c)
-            for k, e in ring.exponents(monomial):
-                for _ in range(e):
-                    term = term * values[k]
-            total = total + term
-        return total
-
-    return Field(domain.zero, domain.one, convert, tuple(chosen), domain)
+            values[letter.name] = domain.convert(ground.from_sympy(sympy.sqrt(letter.index)), ground)
+        elif letter.name not in values and letter.value is not None:
+            values[letter.name] = number(Fraction(repr(letter.value)))
+    for k, tangent in tangents.items():
+        t = values[tangent.name] if symbols else number(Fraction(tangent.value or 0.0).limit_denominator(10**12))
+        below = domain.one + t * t
+        values[letters[k].name], values[letters[k + 1].name] = (domain.one - t * t) / below, (t + t) / below
+    of_letter = [values.get(letter.name) for letter in letters]
+    return Field(domain.zero, domain.one, lambda x: x.value(of_letter, number), tuple(inside), domain)
 
 
 def half_tangent(cosine: Letter, sine: Letter) -> Letter:

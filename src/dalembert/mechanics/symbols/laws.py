@@ -30,11 +30,6 @@ class Function(Letter):
     expression: Any = None
     uses: tuple[Letter, ...] = ()
 
-    @property
-    def needs_load(self) -> bool:
-        """Whether the expression contains the load of its joint."""
-        return any(used.kind == "load" for used in self.uses)
-
     def at(self, motion: Mapping[str, Any], numbers: Mapping[str, float]) -> Any:
         """Its value: ``motion`` has arrays (…, n), whose columns are the letters of each kind."""
         symbols = [sympy.Symbol(used.name) for used in self.uses]
@@ -45,17 +40,13 @@ class Function(Letter):
         return sympy.lambdify(symbols, self.expression, "numpy")(*columns)
 
 
-def load_letter(index: int) -> Letter:
-    """τ̄_i, the torque that joint i transmits."""
-    return Letter(f"taubar_{index}", rf"\bar{{\tau}}_{braced(str(index))}", f"τ̄_{index}", "load", index)
-
-
 def torque_of(term: Term, index: int, revolute: bool, lettering: Lettering) -> Polynomial:
     """The torque of a term at joint ``index``, counted from 1."""
-    ring = lettering.ring
+    ring, label = lettering.ring, lettering.label(index)
     numbers = _numbers(term, index, lettering)
     shapes = {name: numbers[name] for name in numbers if name not in term.linear()}
-    motion = [joint_variable(index, revolute), joint_variable(index, revolute, 1), load_letter(index)]
+    load = Letter(f"taubar_{label}", rf"\bar{{\tau}}_{braced(label)}", f"τ̄_{label}", "load", index)
+    motion = [*(joint_variable(index, revolute, dots, label) for dots in (0, 1)), load]
     known = [*motion, *(letter for x in shapes.values() for letter in _letters(x))]
     columns = replace(term, **{name: _scalar(x) for name, x in shapes.items()}).columns(*map(symbol, motion))
     torque = ring.number(0)
@@ -95,25 +86,25 @@ def moved(ring: Ring, law: Function, sums: Sequence[Sequence[tuple[float, Letter
 
 def _numbers(term: Term, index: int, lettering: Lettering) -> dict[str, Polynomial]:
     """The letters of a term's numbers: F_st1 for "Fst"; with the term's initial if S or another term uses the letter."""
-    taken = {x.name for x in lettering.ring.letters}
+    known, label = {x.name for x in lettering.ring.letters}, lettering.label(index)
     initial = term.name[0]
-    for tag in ("", initial, *(f"{initial}{k}" for k in range(2, len(taken) + 3))):
-        words = {x.name: _base_and_subscript(x.metadata["symbol"], tag, index) for x in term.numbers()}
+    for tag in ("", initial, *(f"{initial}{k}" for k in range(2, len(known) + 3))):
+        words = {x.name: _base_and_subscript(x.metadata["symbol"], tag, label) for x in term.numbers()}
         ours = {letter(*word, "friction", index, 0.0, "").name for word in words.values()}
-        if not ours & taken and not any(base in RESERVED and sub == str(index) for base, sub in words.values()):
+        if not ours & known and not any(base in RESERVED and sub == label for base, sub in words.values()):
             break
-    title = f"{term.title.removeprefix('the ')} of joint {index}"
+    title = f"{term.title.removeprefix('the ')} of joint {label}"
     meaning = {name: f"{title}: {name}" if len(words) > 1 else title for name in words}
     return {
         name: lettering(getattr(term, name), *word, "friction", index, meaning[name]) for name, word in words.items()
     }
 
 
-def _base_and_subscript(symbol: str, tag: str, index: int) -> tuple[str, str]:
+def _base_and_subscript(symbol: str, tag: str, joint: str) -> tuple[str, str]:
     """F and st1 for "Fst" at joint 1; eta and 1,2 for "eta1" at joint 2."""
     base = next((word for word in GREEK if symbol.startswith(word)), symbol[:1])
     rest = symbol.removeprefix(base) + tag
-    return base, f"{rest}{',' if rest[-1:].isdigit() else ''}{index}"
+    return base, f"{rest}{',' if rest[-1:].isdigit() else ''}{joint}"
 
 
 def _letters(x: Polynomial) -> list[Letter]:

@@ -18,76 +18,34 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from dalembert.mechanics.coordinates.closure import CoupledMechanism, Linear
-from dalembert.mechanics.symbols.closed_form import ClosedForm, without_noise
+from dalembert.mechanics.symbols.closed_form import Circles, ClosedForm, without_noise
 from dalembert.mechanics.symbols.laws import Function, moved
-from dalembert.mechanics.symbols.names import Letter, circle_letters, joint_variable, relabelled, sign_of, upright
-from dalembert.mechanics.symbols.ring import Polynomial, Ring, tidy
+from dalembert.mechanics.symbols.names import Letter, joint_variable, sign_of
+from dalembert.mechanics.symbols.ring import Polynomial, mapped, tidy
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
 from dalembert.robot.model.robot import Robot
-
-Rows = Sequence[Sequence[float]]
-
-
-@dataclass(frozen=True)
-class Held:
-    """The coordinates y, and how they are written.
-
-    numbers  the number of every coordinate, from 1
-    turns    whether it is an angle
-    joints   the joint of the tree that it moves, from 0
-    labels   the notation of a number that is written differently: 1'' for a joint called joint1''
-    """
-
-    numbers: Sequence[int]
-    turns: Sequence[bool]
-    joints: Sequence[int]
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-    def variable(self, k: int, dots: int) -> Letter:
-        """y_k or a time derivative of it."""
-        variable = relabelled(joint_variable(self.numbers[k], self.turns[k], dots), self.labels)
-        variable.index = k + 1
-        return variable
-
-    def circle(self, weights: Sequence[tuple[int, float]], phase: float) -> list[Letter]:
-        """cos and sin of Σ w y_k + phase."""
-        revolute = dict(zip(self.numbers, self.turns, strict=True))
-        pair = circle_letters([(self.numbers[k], w) for k, w in weights], revolute, phase, self.labels)
-        return [self._of(turned, weights) for turned in pair]
-
-    def sign(self, weights: Sequence[tuple[int, float]]) -> Letter:
-        """sgn(Σ w ẏ_k)"""
-        speeds = [(joint_variable(self.numbers[k], self.turns[k], 1), w) for k, w in weights]
-        return self._of(relabelled(sign_of(speeds), self.labels), weights)
-
-    def _of(self, letter: Letter, weights: Sequence[tuple[int, float]]) -> Letter:
-        letter.angle, letter.index = tuple((k + 1, w) for k, w in weights), weights[0][0] + 1
-        return letter
 
 
 def in_linear_coordinates(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> ClosedForm:
     """The closed form of the tree in the actuated coordinates."""
-    numbers, labels = [i + 1 for i in closed.actuated], _labels(robot)
-    if robot.in_coordinates:  # y is numbered from 1, like the joints that follow
-        numbers, labels = list(range(1, closed.n + 1)), {}
-    held = Held(numbers, [body.revolute for body in closed.bodies], closed.actuated, labels)
     same = _equal_sides(tree, closed)
-    form = Substitution(tree, *affine(closed), held, same).form()
+    form = _Substitution(tree, closed, _letters(tree, robot, closed), same).form()
     return replace(form, far_ends=_far_ends(tree, closed, same))
 
 
-def labelled(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> Substitution:
-    """The substitution of the tree's own coordinates, numbered by the names of its joints, into polynomials of the tree."""
-    n, turns = range(tree.n), [body.revolute for body in closed.tree.bodies]
-    identity = [[float(i == j) for j in n] for i in n]
-    labels = {} if robot.in_coordinates else _labels(robot)
-    return Substitution(tree, identity, [0.0] * tree.n, Held([i + 1 for i in n], turns, n, labels), {})
+def _letters(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> Iterator[list[Letter]]:
+    """The letters of y, ẏ and ÿ: those of the actuated joints, or, in other coordinates, numbered from 1."""
+    for dots, of_tree in enumerate((tree.q, [x.letter for x in tree.qd], [x.letter for x in tree.qdd])):
+        if robot.in_coordinates:
+            yield [joint_variable(k, body.revolute, dots) for k, body in enumerate(closed.bodies, 1)]
+        else:
+            yield [replace(of_tree[i], index=k) for k, i in enumerate(closed.actuated, 1)]
 
 
 def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
@@ -104,14 +62,14 @@ def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
     return T, b
 
 
-def _labels(robot: Robot) -> dict[str, str]:
-    """The number of a joint in the tree → how it is written: 1'' for a joint called joint1''."""
+def labels_of(robot: Robot) -> list[str]:
+    """The numbers of the joints of the tree, as they are written: 1'' for a joint called joint1''."""
     names = [joint.name for joint in robot.tree_joints]
     endings = [re.search(r"(\d+'*)$", name) for name in names]
     written = [match[1] if match else "" for match in endings]
-    if not all(written) or len(set(written)) < len(written):
-        written = [str(k) for k in range(1, len(names) + 1)]
-    return {str(k): label for k, label in enumerate(written, 1)}
+    if robot.in_coordinates or not all(written) or len(set(written)) < len(written):
+        return [str(k) for k in range(1, len(names) + 1)]
+    return written
 
 
 def _far_ends(tree: ClosedForm, closed: CoupledMechanism, same: Mapping[int, int]) -> dict[tuple[int, int], str]:
@@ -119,7 +77,8 @@ def _far_ends(tree: ClosedForm, closed: CoupledMechanism, same: Mapping[int, int
     out = {}
     for ends in (loop.ends for loop in closed.loops):
         for body, place in ((ends.body_a, ends.place_a), (ends.body_b, ends.place_b)):
-            k = next((k for k, x in enumerate(tree.ring.letters) if x.name == f"a_{body + 1}"), None)
+            own = (k for k, x in enumerate(tree.ring.letters) if x.name.startswith("a_") and x.index == body + 1)
+            k = next(own, None)
             if k is not None and place.translation.norm < SAME:
                 out[body + 1, same.get(k, k)] = ends.name
     return out
@@ -128,7 +87,7 @@ def _far_ends(tree: ClosedForm, closed: CoupledMechanism, same: Mapping[int, int
 def _equal_sides(tree: ClosedForm, closed: CoupledMechanism) -> dict[int, int]:
     """The letters of sides of a parallelogram → the letter of the equal side that belongs to an actuated joint."""
     lengths = {k: (x.index - 1, x.value or 0.0) for k, x in enumerate(tree.ring.letters)
-               if x.kind == "length" and re.fullmatch(r"a_\d+", x.name)}  # fmt: skip
+               if x.kind == "length" and re.fullmatch(r"a_\d+'*", x.name)}  # fmt: skip
     out: dict[int, int] = {}
     for loop, passive in zip(closed.loops, closed.passive, strict=True):
         given = [k for k, (i, _) in lengths.items() if i in closed.actuated and i in loop.ends.joints]
@@ -139,21 +98,21 @@ def _equal_sides(tree: ClosedForm, closed: CoupledMechanism) -> dict[int, int]:
     return out
 
 
-class Substitution:
+class _Substitution:
     """Substitutes q = T y + b into the polynomials of the tree; ``same`` maps letters to those that replace them."""
 
-    def __init__(self, tree: ClosedForm, T: Rows, b: Sequence[float], held: Held, same: Mapping[int, int]) -> None:
-        self.tree, self.b, self.held = tree, b, held
-        self.T = [[tidy(float(x)) for x in row] for row in T]
-        self.n = len(held.numbers)
-        self.ring = ring = Ring()
-        ring._squares, ring._high = dict(tree.ring._squares), tree.ring._high
-        ring.letters = [relabelled(letter, held.labels) for letter in tree.ring.letters]
-        self.circles: dict[Any, tuple[Polynomial, Polynomial]] = {}
+    def __init__(
+        self, tree: ClosedForm, closed: CoupledMechanism, y: Iterable[list[Letter]], same: Mapping[int, int]
+    ) -> None:
+        T, self.b = affine(closed)
+        self.T = [[tidy(x) for x in row] for row in T]
+        self.tree, self.n, self.actuated = tree, closed.n, closed.actuated
+        self.ring = ring = tree.ring.extended(list(tree.ring.letters))
         self.signs: dict[Any, Polynomial] = {}
         self.slides: dict[int, Polynomial] = {}
-        self.q = [held.variable(k, 0) for k in range(self.n)]
-        self.qd, self.qdd = ([ring.letter(held.variable(k, dots)) for k in range(self.n)] for dots in (1, 2))
+        self.q, *rates = y
+        self.circles = Circles(ring, self.q)
+        self.qd, self.qdd = ([ring.letter(x) for x in letters] for letters in rates)
         self.images = {k: ring.known(other) for k, other in same.items()}
         for k, letter in enumerate(tree.ring.letters):
             self._image(k, letter)
@@ -171,9 +130,9 @@ class Substitution:
         elif letter.kind == "velocity":
             self.images[k] = _combined(row, self.qd, zero)
         elif letter.kind == "sign":
-            weights = [(j, w) for j, w in enumerate(row) if w]
+            speeds = [(x.letter, w) for x, w in zip(self.qd, row, strict=True) if w]
             if row not in self.signs:
-                self.signs[row] = self.ring.letter(self.held.sign(weights)) if weights else zero
+                self.signs[row] = self.ring.letter(sign_of(speeds)) if speeds else zero
             self.images[k] = self.signs[row]
         elif letter.kind == "slide":
             for j, w in enumerate(row):
@@ -190,27 +149,19 @@ class Substitution:
             return [(self.b[i], None), *zip(self.T[i], self.q, strict=True)]
         if letter.kind == "velocity":
             return list(zip(self.T[i], (v.letter for v in self.qd), strict=True))
-        written = relabelled(letter, self.held.labels)
-        if letter.kind == "load":
-            written.index = self.held.joints.index(i) + 1
-        return [(1, written)]
+        return [(1, replace(letter, index=self.actuated.index(i) + 1) if letter.kind == "load" else letter)]
 
     def _circle(self, cosine: Letter) -> tuple[Polynomial, Polynomial]:
         """cos and sin of an angle of the tree, in terms of those of y."""
         weights = [tidy(float(sum(f * self.T[i - 1][j] for i, f in cosine.angle))) for j in range(self.n)]
         phase = cosine.phase + sum(f * self.b[i - 1] for i, f in cosine.angle)
-        key = [(j, w) for j, w in enumerate(weights) if w]
+        key = [(j, w) for j, w in enumerate(weights, 1) if w]
         quarter = round(phase / (math.pi / 2))
         turned, rest = (quarter % 4, 0.0) if abs(phase - quarter * math.pi / 2) < SAME else (0, phase)
         if not key:
             c, s = self.ring.number(math.cos(rest) if rest else 1), self.ring.number(math.sin(rest) if rest else 0)
         else:
-            angle, sign = upright(key)
-            name = (angle, round(sign * rest, 12))
-            if name not in self.circles:
-                self.circles[name] = self.ring.circle(*self.held.circle(angle, sign * rest))
-            c, s = self.circles[name]
-            s = s if sign > 0 else -s
+            c, s = self.circles.of(key, rest)
         return ((c, s), (-s, c), (-c, -s), (s, -c))[turned]
 
     def __call__(self, x: Polynomial) -> Polynomial:
@@ -225,9 +176,9 @@ class Substitution:
         def pulled(parts: Sequence[Polynomial]) -> list[Polynomial]:
             return [_combined(column, parts, zero) for column in columns]
 
-        BT = [pulled([self(x) for x in row]) for row in tree.B]
+        BT = [pulled(mapped(row, self)) for row in tree.B]
         B = [pulled([row[b] for row in BT]) for b in span]
-        c_tree = [[[self(x) for x in row] for row in matrix] for matrix in tree.christoffel]
+        c_tree = mapped(tree.christoffel, self)
         c: list[Any] = [[[None] * self.n for _ in span] for _ in span]
         for b, d in itertools.combinations_with_replacement(span, 2):
             inner = [
@@ -235,10 +186,10 @@ class Substitution:
             ]
             for a, x in enumerate(pulled(inner)):
                 c[a][b][d] = c[a][d][b] = x
-        others = [zero if i in self.held.joints else x for i, x in enumerate(tree.friction)]
-        g, friction, carried = (pulled([self(x) for x in values]) for values in (tree.g, tree.friction, others))
+        others = [zero if i in self.actuated else x for i, x in enumerate(tree.friction)]
+        g, friction, carried = (pulled(mapped(values, self)) for values in (tree.g, tree.friction, others))
         ((B,), c, ((g,),)) = map(without_noise, ([B], c, [[g]]))
-        pi = [(relabelled(name, self.held.labels), self(x)) for name, x in tree.pi]
+        pi = [(name, self(x)) for name, x in tree.pi]
         return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried, self(tree.U), pi)
 
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 
 # the order of factors in a product, as S writes them: 2 k_r I_m a ℓ g c_2 ϑ̇
@@ -77,6 +76,11 @@ class Letter:
         return self.value is not None and self.kind != "root"
 
     @property
+    def label(self) -> str:
+        """The number of a joint variable, as it is written."""
+        return self.name.partition("_")[2]
+
+    @property
     def order(self) -> tuple[int, int, str]:
         """Its position in a product."""
         return RANK[self.kind], self.index, self.name
@@ -105,17 +109,16 @@ def braced(subscript: str) -> str:
     return subscript if len(subscript) == 1 else f"{{{subscript}}}"
 
 
-def joint_variable(index: int, revolute: bool, dots: int = 0) -> Letter:
-    """ϑ_i or d_i, or a time derivative of it."""
+def joint_variable(index: int, revolute: bool, dots: int = 0, label: str = "") -> Letter:
+    """ϑ_i or d_i, or a time derivative of it; ``label`` is the number as it is written, if that differs."""
     accent = ("", r"\dot", r"\ddot")[dots]
     base = r"\vartheta" if revolute else "d"
     latex = f"{accent}{{{base}}}" if dots else base
     name = ("theta" if revolute else "d") + ("", "dot", "ddot")[dots]
     mark = ("", "\u0307", "\u0308")[dots]
     kind = ("slide", "velocity", "acceleration")[dots]
-    return Letter(
-        f"{name}_{index}", f"{latex}_{braced(str(index))}", f"{'ϑ' if revolute else 'd'}{mark}_{index}", kind, index
-    )
+    sub = label or str(index)
+    return Letter(f"{name}_{sub}", f"{latex}_{braced(sub)}", f"{'ϑ' if revolute else 'd'}{mark}_{sub}", kind, index)
 
 
 def as_text(name: str) -> str:
@@ -148,7 +151,7 @@ def weighted_sum(parts: Sequence[tuple[float, Letter]]) -> tuple[str, str, str]:
         size = "" if abs(factor) == 1 else f"{abs(factor):g}"
         latex += ("-" if factor < 0 else "+" if latex else "") + size + variable.latex
         text += ("−" if factor < 0 else "+" if text else "") + size + variable.text
-        name += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + str(variable.index)
+        name += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + variable.label
     return latex, text, name
 
 
@@ -162,54 +165,22 @@ def upright(angle: Sequence[tuple[int, float]]) -> tuple[tuple[tuple[int, float]
     return tuple((joint, sign * factor) for joint, factor in angle), sign
 
 
-def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
-    """A copy of the letter with other joint numbers."""
-
-    def plain(text: str) -> str:
-        # a number after a letter is an index, others are factors
-        return re.sub(r"(?<=[^\W\d])\d+", lambda match: labels.get(match[0], match[0]), text)
-
-    def subscript(part: str) -> str:
-        match = re.fullmatch(r"_\{?(\d+)\}?", part)
-        if match is None:
-            return plain(part)
-        return f"_{braced(labels.get(match[1], match[1]))}"
-
-    out = copy(letter)
-    if labels and letter.kind != "root":
-        out.name, out.text = plain(letter.name), plain(letter.text)
-        # first the numbers that are a whole subscript, then those within one
-        out.latex = "".join(map(subscript, re.split(r"(_\d+(?!\d)|_\{\d+\})", letter.latex)))
-        out.meaning = re.sub(
-            r"\b(row|joint|rotor|motor|link) (\d+)\b", lambda m: f"{m[1]} {labels.get(m[2], m[2])}", letter.meaning
-        )
-    return out
-
-
 def circle_letters(
-    angle: Sequence[tuple[int, float]],
-    revolute: Mapping[int, bool],
-    phase: float = 0.0,
-    labels: Mapping[str, str] | None = None,
+    angle: Sequence[tuple[int, float]], variables: Mapping[int, Letter], phase: float = 0.0
 ) -> tuple[Letter, Letter]:
-    """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) if it is not a plain sum.
-
-    ``revolute`` tells for every joint number whether the joint is revolute, ``labels`` how its number is written if
-    that differs.
-    """
-    key, labels = tuple(angle), labels or {}
-    joints = [joint for joint, _ in key]
-    plain_sum = phase == 0 and all(factor == 1 for _, factor in key)
-    if plain_sum:
-        sub = ("" if max(joints) < 10 else ",").join(labels.get(str(joint), str(joint)) for joint in joints)
+    """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) if it is not a plain sum."""
+    key = tuple(angle)
+    if phase == 0 and all(factor == 1 for _, factor in key):
+        labels = [variables[joint].label for joint, _ in key]
+        sub = ("" if all(len(label.rstrip("'")) == 1 for label in labels) else ",").join(labels)
         words = [(f"{f}_{sub.replace(',', '_')}", f"{f}_{braced(sub)}", f"{f}_{sub}") for f in "cs"]
     else:
-        latex, text, name = weighted_sum([(factor, joint_variable(joint, revolute[joint])) for joint, factor in key])
+        latex, text, name = weighted_sum([(factor, variables[joint]) for joint, factor in key])
         if phase:
             latex, text = latex + f"{phase:+.6g}", text + f"{phase:+.6g}".replace("-", "−")
         words = [(f"{word[0]}_{name}", rf"\{word}({latex})", f"{word}({text})") for word in ("cos", "sin")]
+    index = min(joint for joint, _ in key)
     cosine, sine = (
-        Letter(*named, kind, min(joints), angle=key, phase=phase)
-        for named, kind in zip(words, ("cosine", "sine"), strict=True)
+        Letter(*x, kind, index, angle=key, phase=phase) for x, kind in zip(words, ("cosine", "sine"), strict=True)
     )
-    return (cosine, sine) if plain_sum else (relabelled(cosine, labels), relabelled(sine, labels))
+    return cosine, sine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,7 @@ from dalembert.mechanics.coordinates.closure import CoupledMechanism, mechanism_
 from dalembert.mechanics.coordinates.formula import Formula
 from dalembert.mechanics.symbols.body_symbols import LagrangeSteps, steps_of
 from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress, closed_form
-from dalembert.mechanics.symbols.mapped import Substitution, affine, in_linear_coordinates, labelled
-from dalembert.mechanics.symbols.names import relabelled
+from dalembert.mechanics.symbols.mapped import affine, in_linear_coordinates, labels_of
 from dalembert.mechanics.symbols.present import Equations, Origin
 from dalembert.mechanics.symbols.symbolic_mechanism import model
 from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
@@ -44,22 +44,28 @@ def equations_of(
             f"arm '{robot.name}' has no closed form: its joints do not follow q linearly (they do in parallelograms, with mimic "
             "joints and coupling matrices, and formulas may be applied once); arm.tree.equations() gives the equations of the tree"
         )
-    form = closed_form(model(robot, parameters), progress)
+    form = closed_form(model(robot, parameters, _labels(robot, mechanism)), progress)
     # module-level functions, not closures, so that equations can be pickled
     origin = Origin(partial(_steps, form), partial(_form, robot, mechanism, "all"), parameters == "numbers")
     if not isinstance(mechanism, CoupledMechanism):
         return Equations(robot.name, form, replace(origin, recursion=partial(SymbolicRecursion, robot, parameters)))
-    held, (T, b) = in_linear_coordinates(form, robot, mechanism), affine(mechanism)
+    in_y, (T, b) = in_linear_coordinates(form, robot, mechanism), affine(mechanism)
     tree, n = partial(_tree, robot, mechanism, form, origin), mechanism.tree.n
     if robot.in_coordinates and not (bare := robot.without_coordinates()).ties:
         # y are the joints of an ordinary arm under another name, which come first in its tree
         tree, n = partial(_on_joints, bare, parameters), len(bare.tree_joints)
-    return Equations(robot.name, held, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
+    return Equations(robot.name, in_y, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
 
 
-def _form(robot: Robot, mechanism: AnyMechanism, parameters: str) -> ClosedForm:
-    form = closed_form(model(robot, parameters))
-    return in_linear_coordinates(form, robot, mechanism) if isinstance(mechanism, CoupledMechanism) else form
+def _labels(robot: Robot, mechanism: AnyMechanism) -> Sequence[str]:
+    return () if mechanism.identity else labels_of(robot)
+
+
+def _form(robot: Robot, mechanism: AnyMechanism, parameters: str, tree: bool = False) -> ClosedForm:
+    form = closed_form(model(robot, parameters, _labels(robot, mechanism)))
+    if tree or not isinstance(mechanism, CoupledMechanism):
+        return form
+    return in_linear_coordinates(form, robot, mechanism)
 
 
 def _steps(form: ClosedForm) -> LagrangeSteps:
@@ -76,18 +82,8 @@ def _on_joints(robot: Robot, parameters: str) -> Equations:
 
 def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: Origin) -> Equations:
     """The equations of the tree, with its joints numbered as in the equations of the closed chain."""
-    put = labelled(form, robot, mechanism)
-    steps, augmented = partial(_labelled_steps, form, put), partial(_labelled_form, robot, mechanism)
-    own = replace(origin, steps=steps, augmented=augmented)
-    return Equations(f"{robot.name}, its tree", put.form(), own, list(put.held.labels.values()))
-
-
-def _labelled_steps(form: ClosedForm, put: Substitution) -> LagrangeSteps:
-    return _steps(form).map(put, partial(relabelled, labels=put.held.labels))
-
-
-def _labelled_form(robot: Robot, mechanism: CoupledMechanism) -> ClosedForm:
-    return labelled(closed_form(model(robot, "all")), robot, mechanism).form()
+    own = replace(origin, augmented=partial(_form, robot, mechanism, "all", tree=True))
+    return Equations(f"{robot.name}, its tree", form, own, labels_of(robot))
 
 
 class FormulaEquations:

@@ -17,9 +17,10 @@ def parameter_letter(name: str) -> Letter:
     ['F_st2', 'μ_2', 'η_1,2', 'sin2_1', 'F_v5,6']
     """
     kind, _, joints = name.partition("_")
-    if not joints.replace("_", "").isdigit():
+    numbers = joints.replace("'", "").split("_")
+    if not all(map(str.isdigit, numbers)):
         return Letter(name, rf"\mathrm{{{name}}}", name, "friction")
-    k, index = joints.replace("_", ","), int(joints.partition("_")[0])
+    k, index = joints.replace("_", ","), int(numbers[0])
     braced = k if len(k) == 1 else f"{{{k}}}"
     forms = {  # name, LaTeX, text, meaning
         "m": (name, f"m_{braced}", name, "mass"),

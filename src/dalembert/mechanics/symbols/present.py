@@ -17,38 +17,21 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.mechanics.symbols.body_symbols import BodyStep, LagrangeSteps
 from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress
 from dalembert.mechanics.symbols.derivation import derivation
-from dalembert.mechanics.symbols.differences import Difference, with_differences
+from dalembert.mechanics.symbols.differences import Difference, differences
+from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_angle, by_inertia, grouped, shortest, times
 from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, braced
-from dalembert.mechanics.symbols.ring import Polynomial
+from dalembert.mechanics.symbols.ring import Polynomial, mapped, mapped_half
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
 from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
 from dalembert.mechanics.symbols.symbolic_regressor import Regressor
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import (
-    MOTION,
-    Latex,
-    Product,
-    Sum,
-    Text,
-    aligned,
-    broken,
-    by_angle,
-    by_inertia,
-    grouped,
-    joined,
-    padded,
-    shortest,
-    text_width,
-    times,
-    wrapped,
-    written,
-)
+from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, broken, padded, text_width, wrapped
 
 MANY = 400  # terms of B, C and g above which text() is a summary
 PARTS = {
-    "Inertia matrix B(q)": "B",
+    "Inertia matrix B(q)": "b",
     "Coriolis and centrifugal matrix C(q, q̇)": "C",
     "Gravity g(q)": "g",
     "Equations of motion": "tau",
@@ -139,21 +122,16 @@ class Equations:
     @cached_property
     def shown(self) -> ClosedForm:
         """The form as written: lengths that occur only as a difference have their own letter."""
-        return with_differences(self.form)
+        ring, change = differences(self.form.ring, self.form.polynomials(), self.form.far_ends)
+        return self.form.map(change, ring)
 
     @cached_property
     def _B(self) -> list[list[Sum]]:
-        return [[by_inertia(x) for x in row] for row in self.shown.B]
+        return mapped_half(self.shown.B, by_inertia)
 
     @cached_property
     def _christoffel(self) -> list[list[list[Sum]]]:
-        n = range(self.n)
-        out: list[list[list[Sum]]] = [[[()] * self.n for _ in n] for _ in n]
-        for i in n:
-            for j in n:
-                for k in range(j, self.n):
-                    out[i][j][k] = out[i][k][j] = shortest(self.shown.christoffel[i][j][k])
-        return out
+        return [mapped_half(table, shortest) for table in self.shown.christoffel]
 
     @cached_property
     def _C(self) -> list[list[Sum]]:
@@ -161,21 +139,16 @@ class Equations:
 
     def _coriolis(self, i: int, j: int) -> Sum:
         """c_ij = Σ_k c_ijk q̇_k, S (7.44), with velocities that share the same c_ijk in one bracket."""
-        groups: list[tuple[int, list[tuple[int, int]]]] = []
-        polynomials = self.shown.christoffel[i][j]
-        for k, x in enumerate(polynomials):
-            if not x:
-                continue
-            for first, members in groups:
-                sign = 1 if x == polynomials[first] else -1 if x == -polynomials[first] else 0
-                if sign:
-                    members.append((k, sign))
-                    break
-            else:
-                groups.append((k, [(k, 1)]))
+        groups: dict[frozenset[Any], list[tuple[int, int]]] = {}
+        for k, x in enumerate(self.shown.christoffel[i][j]):
+            same, opposite = (frozenset(y.terms.items()) for y in (x, -x))
+            if opposite in groups:
+                groups[opposite].append((k, -1))
+            elif same:
+                groups.setdefault(same, []).append((k, 1))
         out: Sum = ()
-        for first, members in groups:
-            c = self._christoffel[i][j][first]
+        for members in groups.values():
+            c = self._christoffel[i][j][members[0][0]]
             speeds = tuple(Product(sign, _factor(self.form.qd[k])) for k, sign in members)
             out += times(c, speeds[0].factors) if len(speeds) == 1 else times(c, (), [speeds])
         return out
@@ -216,9 +189,6 @@ class Equations:
                 out += times(B[i][j], _factor(qd[i] * qd[j]), coefficient=Fraction(1, 2) if i == j else 1)
         return tuple(out)
 
-    def _lagrangian(self) -> Sum:
-        return self._kinetic(self._B) + tuple(replace(p, coefficient=-p.coefficient) for p in by_angle(self.shown.U))
-
     def rate(self, rows: Sequence[Polynomial]) -> Sum:
         """Σ_k x_k q̇_k"""
         return tuple(p for x, v in zip(rows, self.form.qd, strict=True) for p in times(shortest(x), _factor(v)))
@@ -238,7 +208,7 @@ class Equations:
     @cached_property
     def _letters(self) -> list[Any]:
         """The SymPy object of every letter of the ring."""
-        return letters_of(self.shown.ring, self.qd)
+        return letters_of(self.shown.ring, self.form.qd)
 
     def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
         return matrix_of(rows, self._letters)
@@ -264,8 +234,7 @@ class Equations:
     @cached_property
     def B(self) -> sympy.ImmutableMatrix:
         """The inertia matrix B(q), S (7.32)."""
-        n = range(self.n)
-        return self._matrix([[self._B[min(i, j)][max(i, j)] for j in n] for i in n])
+        return self._matrix(self._B)
 
     @cached_property
     def C(self) -> sympy.ImmutableMatrix:
@@ -326,7 +295,7 @@ class Equations:
             return self.tree.bodies
 
         def body(step: BodyStep) -> BodyEquations:
-            J_P, J_O = (self._matrix([[by_inertia(x) for x in row] for row in rows]) for rows in (step.J_P, step.J_O))
+            J_P, J_O = (self._matrix(mapped(rows, by_inertia)) for rows in (step.J_P, step.J_O))
             T, U = (to_sympy(x, self._letters) for x in self.energies(step))
             return BodyEquations(J_P, J_O, T, U)
 
@@ -334,7 +303,7 @@ class Equations:
 
     def energies(self, step: BodyStep) -> tuple[Sum, Sum]:
         """T and U of one body, S (7.20), (7.30), (7.34), (7.35)."""
-        return self._kinetic([[by_inertia(x) for x in row] for row in step.B]), by_angle(step.U)
+        return self._kinetic(mapped(step.B, by_inertia)), by_angle(step.U)
 
     @cached_property
     def Gamma(self) -> sympy.ImmutableMatrix:
@@ -404,7 +373,7 @@ class Equations:
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """The expressions for s_2, c_12, …"""
-        return angles_of([letter for _, letter in self._used(self.form, self.form.U)], self.q)
+        return angles_of([letter for _, letter in self._used(self.form, self.form.U)], self.form.q)
 
     @cached_property
     def loads(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -442,8 +411,12 @@ class Equations:
         if not isinstance(name, str):
             raise DalembertError(f"a term is {name!r}; it must be a name, such as 'B12', 'g1' or 'tau2'")
         energies: dict[str, Callable[[], Sum]] = {
-            "T": lambda: self._kinetic(self._B), "U": lambda: by_angle(self.shown.U), "L": self._lagrangian,
-        }  # fmt: skip
+            "T": lambda: self._kinetic(self._B),
+            "U": lambda: by_angle(self.shown.U),
+            "L": lambda: (
+                self._kinetic(self._B) + tuple(replace(p, coefficient=-p.coefficient) for p in by_angle(self.shown.U))
+            ),
+        }
         if name.strip() in energies:
             return name.strip(), rf"\mathcal{{{name.strip()}}}", energies[name.strip()]()
         match = re.fullmatch(r"(tau|τ|[bcgfhn])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
@@ -457,12 +430,13 @@ class Equations:
                 f"there is no term '{name}'; '{self.name}' has B11 … B{self.n}{self.n}, C11 … C{self.n}{self.n}, "
                 f"g1 … g{self.n}, tau1 … tau{self.n}, F1 … F{self.n} (friction), N11 … (Ḃ − 2C), Christoffel symbols c111 …, h111 … of (7.41) and the energies T, U and L"
             )
-        at = [d - 1 for d in digits]
-        sub = ("," if max(digits) > 9 else "").join(self.labels[i] for i in at)
-        if letter == "c" and len(at) == 2:
-            letter = "C"  # c_12 is a cosine
+        return self.entry("C" if letter == "c" and len(digits) == 2 else letter, *(d - 1 for d in digits))
+
+    def entry(self, letter: str, *at: int) -> tuple[str, str, Sum]:
+        """(text, LaTeX, sum) of an entry, from 0, of b, C, c (Christoffel), g, f (friction), h (7.41), n or tau."""
+        sub = ("," if max(at) > 8 else "").join(self.labels[i] for i in at)
         terms: dict[str, Callable[..., Sum]] = {
-            "b": lambda i, j: self._B[min(i, j)][max(i, j)],
+            "b": lambda i, j: self._B[i][j],
             "C": lambda i, j: self._C[i][j],
             "c": lambda i, j, k: self._christoffel[i][j][k],
             "g": lambda i: self._g[i],
@@ -484,7 +458,7 @@ class Equations:
         """The equations, or one term, as plain text. Very large equations are summarised unless ``whole`` is true."""
         if term is not None:
             name, _, terms = self.named(term)
-            return broken(f"{name} = ", written(self.shown.ring, terms, Text()))
+            return broken(f"{name} = ", Text().terms(self.shown.ring, terms))
         if self.size > MANY and not whole:
             return self._summary()
         lines: list[str] = []
@@ -494,34 +468,33 @@ class Equations:
                 progress(k / len(PARTS))
         return "\n".join(lines) + "\n" + self.legend()
 
-    def names(self, letter: str) -> list[str]:
-        """The terms of B (its upper half), C, g or tau."""
-        n, comma = range(1, self.n + 1), "," if self.n > 9 else ""
+    def places(self, letter: str) -> list[tuple[int, ...]]:
+        """The indices of the entries of b (its upper half), C, g or tau."""
+        n = range(self.n)
         if letter in ("g", "tau"):
-            return [f"{letter}{i}" for i in n]
-        return [f"{letter}{i}{comma}{j}" for i in n for j in n if letter == "C" or j >= i]
+            return [(i,) for i in n]
+        return [(i, j) for i in n for j in n if letter == "C" or j >= i]
 
-    def left_side(self, name: str, latex: bool) -> str:
-        """The left-hand side of a term's equation: b_12 = b_21."""
-        alike = dict.fromkeys((name, _swapped(name))) if name[0] == "B" else (name,)
-        return " = ".join(self.named(x)[1] if latex else self.named(x)[0] for x in alike)
+    def left_side(self, style: Text, letter: str, *at: int) -> str:
+        """The left-hand side of an entry's equation: b_12 = b_21."""
+        alike = dict.fromkeys((at, at[::-1])) if letter == "b" else (at,)
+        return " = ".join(style.of(*self.entry(letter, *x)[:2]) for x in alike)
 
-    def written_torque(self, name: str, style: Text) -> list[str]:
-        """The terms of tau1 …, one per line."""
-        parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
-        return [joined(written(self.shown.ring, x, style), style) for x in parts if x] or ["0"]
+    def written_torque(self, i: int, style: Text) -> list[str]:
+        """The terms of τ_i, i from 0, one per line."""
+        return [style.line(self.shown.ring, x) for x in self._tau_parts(i) if x] or ["0"]
 
     def _text_part(self, letter: str) -> Iterator[str]:
         ring, zero = self.shown.ring, []
-        for name in self.names(letter):
-            short, _, terms = self.named(name)
+        for at in self.places(letter):
+            short, _, terms = self.entry(letter, *at)
             if letter == "tau":
-                start, *rest = self.written_torque(name, Text())
+                start, *rest = self.written_torque(at[0], Text())
                 yield wrapped(f"  {short} = {start}", 8)
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
             elif terms:
-                yield broken(f"  {self.left_side(name, False)} = ", written(ring, terms, Text()))
+                yield broken(f"  {self.left_side(Text(), letter, *at)} = ", Text().terms(ring, terms))
             else:
                 zero.append(short)
         if zero:
@@ -541,14 +514,11 @@ class Equations:
         return "Letters (SI units)\n" + "\n".join(lines) + "\n"
 
     def _summary(self) -> str:
-        f, n = self.form, range(self.n)
+        f = self.form
         lines = [f"{self.name}: {self.n} joints, {self.size} terms in B, C and g: too many to read at once.", ""]
-        lines.append("terms of b_ij")
-        lines += ["  " + "".join(f"{len(f.B[i][j]):>7}" for j in n) for i in n]
-        lines.append("terms of c_ij")
-        lines += ["  " + "".join(f"{sum(map(len, f.christoffel[i][j])):>7}" for j in n) for i in n]
-        lines.append("terms of g_i")
-        lines += ["  " + "".join(f"{len(x):>7}" for x in f.g)]
+        c = [[sum(map(len, row)) for row in table] for table in f.christoffel]
+        for name, sizes in (("b_ij", mapped(f.B, len)), ("c_ij", c), ("g_i", [mapped(f.g, len)])):
+            lines += [f"terms of {name}", *("  " + "".join(f"{size:>7}" for size in row) for row in sizes)]
         lines += ["", "One term: text('B11') or --term B11. All terms: latex() or --latex.", ""]
         return "\n".join(lines)
 
@@ -559,15 +529,15 @@ class Equations:
         """
         ring, style = self.shown.ring, Latex()
         if term is not None:
-            return joined(written(ring, self.named(term)[2], style), style)
+            return style.line(ring, self.named(term)[2])
         lines = []
         for k, letter in enumerate(PARTS.values(), 1):
-            for name in self.names(letter):
-                _, short, terms = self.named(name)
+            for at in self.places(letter):
+                _, short, terms = self.entry(letter, *at)
                 if letter == "tau":
-                    lines += aligned(short, self.written_torque(name, style))
+                    lines += aligned(short, self.written_torque(at[0], style))
                 elif terms or self.n <= 3:
-                    lines += aligned(self.left_side(name, True), [joined(written(ring, terms, style), style)])
+                    lines += aligned(self.left_side(style, letter, *at), [style.line(ring, terms)])
             if progress:
                 progress(k / len(PARTS))
         lines += [rf"{x.latex} &= {x.latex_of_parts}" for x in self.written_letters if isinstance(x, Difference)]
@@ -620,28 +590,22 @@ class Equations:
                 f"q has shape {x.shape}, but '{self.name}' has {self.n} joints: the last axis must be {self.n}"
             )
         values = self._values(x, v, a, self._given(parameters))
-        f, n, shape = self.form, range(self.n), x.shape[:-1]
+        f, shape, known = self.form, x.shape[:-1], dict[int, Array]()
 
-        def at(p: Polynomial) -> Any:
-            return np.broadcast_to(p.value(values), shape)
+        def at(table: Any) -> Array:
+            """The values (…, n, …) of nested lists of polynomials, half of which occur twice in B and in c_ijk."""
+            if not isinstance(table, Polynomial):
+                return np.stack([at(entry) for entry in table], len(shape))
+            if id(table) not in known:
+                known[id(table)] = np.broadcast_to(table.value(values), shape)
+            return known[id(table)]
 
-        g = np.stack([at(p) for p in f.g], -1)
-        B = np.empty((*shape, self.n, self.n))
-        C = np.zeros_like(B)
-        for i in n:
-            for j in range(i, self.n):
-                B[..., i, j] = B[..., j, i] = at(f.B[i][j])
-            for j in n:
-                for k in range(j, self.n):
-                    c = at(f.christoffel[i][j][k])
-                    C[..., i, j] += c * v[..., k]
-                    if k != j:
-                        C[..., i, k] += c * v[..., j]
+        B, c, g = at(f.B), at(f.christoffel), at(f.g)
+        C = sum((c[..., k] * v[..., k, None, None] for k in range(self.n)), start=np.zeros_like(B))
         tau = np.einsum("...ij,...j->...i", B, a) + np.einsum("...ij,...j->...i", C, v) + g
         if self._loads:
-            load = tau + np.stack([at(p) for p in f.carried], -1)
-            values = self._values(x, v, a, self._given(parameters), load)
-        return EquationValues(B, C, g, tau + np.stack([at(p) for p in f.friction], -1))
+            values = self._values(x, v, a, self._given(parameters), tau + at(f.carried))
+        return EquationValues(B, C, g, tau + at(f.friction))
 
     def _given(self, parameters: Mapping[Any, float] | None) -> dict[str, float]:
         """The values of all parameters by name, with the given ones replaced."""
@@ -658,7 +622,7 @@ class Equations:
             if letter.value is not None:
                 out.append(numbers[letter.name])
             elif isinstance(letter, Function):
-                needs = load is None and letter.needs_load
+                needs = load is None and any(used.kind == "load" for used in letter.uses)
                 out.append(None if needs else letter.at({"velocity": qd, "slide": q, "load": load}, numbers))
             elif letter.kind in TRIGONOMETRIC:
                 angle = sum(factor * q[..., j - 1] for j, factor in letter.angle) + letter.phase
@@ -675,12 +639,6 @@ def _turns(angle: float) -> Any:
     twelfths = angle / (math.pi / 12)
     whole = round(twelfths)
     return sympy.pi * sympy.Rational(whole, 12) if abs(twelfths - whole) < SAME else sympy.Float(angle)
-
-
-def _swapped(name: str) -> str:
-    """B21 of B12."""
-    comma = "," if "," in name else ""
-    return "B" + comma.join(reversed(name[1:].split(",") if comma else name[1:]))
 
 
 def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:

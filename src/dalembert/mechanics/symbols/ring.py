@@ -9,7 +9,7 @@ expressions are equal polynomials and terms that cancel on paper cancel here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +36,12 @@ class Ring:
         self._squares: dict[int, Terms] = {}  # unit → its square
         self._high = 0  # the bits that mean "squared" for the letters with a rule
         self.signs: dict[int, Polynomial] = {}  # a velocity's number → its sign
+
+    def extended(self, letters: list[Any]) -> Ring:
+        """A ring that begins with these letters, which have the rules of the present ones."""
+        ring = Ring()
+        ring.letters, ring._squares, ring._high = letters, dict(self._squares), self._high
+        return ring
 
     def _unit(self, letter: Any) -> int:
         self.letters.append(letter)
@@ -106,6 +112,17 @@ def exact(x: Coefficient, denominator: int = SMALLEST) -> Coefficient:
 def halves(x: Coefficient) -> Coefficient:
     """A fraction for the half of a whole number."""
     return exact(x, 2)
+
+
+def mapped(table: Any, change: Callable[[Polynomial], Any]) -> Any:
+    """Nested lists of polynomials with every polynomial changed."""
+    return change(table) if isinstance(table, Polynomial) else [mapped(x, change) for x in table]
+
+
+def mapped_half(table: Sequence[Sequence[Any]], change: Callable[[Any], Any]) -> list[list[Any]]:
+    """A symmetric matrix with every entry changed; each of the upper half is changed once."""
+    upper = {(i, j): change(x) for i, row in enumerate(table) for j, x in enumerate(row) if j >= i}
+    return [[upper[min(i, j), max(i, j)] for j in range(len(table))] for i in range(len(table))]
 
 
 class Polynomial:
@@ -243,11 +260,11 @@ class Polynomial:
         changed = ((m, tidy(change(c))) for m, c in self.terms.items())
         return Polynomial(self.ring, {m: c for m, c in changed if c != 0})
 
-    def value(self, values: Any) -> Any:
-        """The value, given ``values[k]`` of every letter; arrays give an array."""
-        total: Any = 0.0
+    def value(self, values: Any, number: Callable[[Coefficient], Any] = float) -> Any:
+        """The value, given ``values[k]`` of every letter; arrays give an array. ``number`` converts coefficients."""
+        total = number(0)
         for m, c in self.terms.items():
-            x: Any = float(c)
+            x = number(c)
             for k, e in self.ring.exponents(m):
                 x = x * (values[k] if e == 1 else values[k] ** e)
             total = total + x

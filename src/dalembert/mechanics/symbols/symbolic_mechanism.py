@@ -17,6 +17,7 @@ from dalembert.mechanics.equations.friction import coulomb, viscous
 from dalembert.mechanics.equations.regressor import carried_share
 from dalembert.mechanics.symbols.laws import torque_of
 from dalembert.mechanics.symbols.names import Letter, braced, joint_variable, letter, sign_of
+from dalembert.mechanics.symbols.parameter_names import parameter_letter
 from dalembert.mechanics.symbols.ring import Polynomial, Ring, exact, tidy
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia, Moments
@@ -57,6 +58,7 @@ class SymbolicInertia(Inertia):
 class Model:
     """A robot with symbols for its numbers, as the equations of motion take it.
 
+    labels    the numbers of its joints as they are written
     tree      its mechanism: joints about or along z, revolute joints without offset
     weighing  the tree as gravity acts on it; the same object unless weight is carried (:attr:`Link.weight`)
     phases    the offsets of revolute joints that are not quarter turns, which are part of the frames
@@ -64,12 +66,12 @@ class Model:
     further   the torques of terms beyond viscous and Coulomb friction
     q         the letters of the joint variables
     slides    joint → d_i; ``slides``, ``qd`` and ``qdd`` are in the ring
-    tensors   link → letters of its tensor
     pi        the parameters of S (7.77): letter, expression
     """
 
     ring: Ring
     parameters: str
+    labels: Sequence[str]
     tree: Mechanism
     weighing: Mechanism
     phases: list[float]
@@ -79,7 +81,6 @@ class Model:
     slides: dict[int, Polynomial]
     qd: list[Polynomial]
     qdd: list[Polynomial]
-    tensors: dict[str, list[Letter]]
     pi: list[tuple[Letter, Polynomial]]
 
     def exact(self, x: Polynomial) -> Polynomial:
@@ -96,8 +97,8 @@ class Model:
 class Lettering:
     """Assigns letters to numbers, according to ``parameters``."""
 
-    def __init__(self, ring: Ring, parameters: str) -> None:
-        self.ring, self.parameters = ring, parameters
+    def __init__(self, ring: Ring, parameters: str, labels: Sequence[str]) -> None:
+        self.ring, self.parameters, self.labels = ring, parameters, labels
         self._roots: dict[int, Polynomial] = {}
 
     def __call__(self, value: float, base: str, subscript: str, kind: str, index: int, meaning: str) -> Polynomial:
@@ -107,6 +108,10 @@ class Lettering:
         if self.parameters == "numbers":
             return self.ring.number(value)
         return self.ring.letter(letter(base, subscript, kind, index, value, meaning))
+
+    def label(self, joint: int) -> str:
+        """The number of a joint, from 1, as it is written; 0 is the base."""
+        return self.labels[joint - 1] if joint else "0"
 
     def vector(self, v: Sequence[float], base: str, subscript: str, index: int, meaning: str) -> Vec:
         """The letters of a vector's coordinates."""
@@ -156,13 +161,17 @@ _SPECIAL: tuple[tuple[float, Any], ...] = (
 )
 
 
-def model(robot: Robot, parameters: str = "nonzero") -> Model:
-    """The robot with symbols for its nonzero numbers, for all inertial parameters, or for none."""
+def model(robot: Robot, parameters: str = "nonzero", labels: Sequence[str] = ()) -> Model:
+    """The robot with symbols for its nonzero numbers, for all inertial parameters, or for none.
+
+    labels   the numbers of its joints as they are written: 1'' for a joint called joint1''
+    """
     if parameters not in (*PARAMETERS, DESIGN):
         raise DalembertError(f"parameters is '{parameters}'; it must be one of {', '.join(PARAMETERS)}")
     if not robot.tree_joints:
         raise DalembertError(f"robot '{robot.name}' has no moving joint, so it has no equations of motion")
-    return _Builder(robot, Lettering(Ring(), parameters)).model()
+    labels = labels or tuple(map(str, range(1, len(robot.tree_joints) + 1)))
+    return _Builder(robot, Lettering(Ring(), parameters, labels)).model()
 
 
 def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
@@ -173,16 +182,10 @@ def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
 
 def _to_z(axis: Vec) -> Mat:
     """A rotation that takes z to ``axis``: the identity, a cyclic permutation of the axes, or the shortest rotation."""
-    for columns in (
-        ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-        ((0, 1, 0), (0, 0, 1), (1, 0, 0)),
-        ((0, 0, 1), (1, 0, 0), (0, 1, 0)),
-        ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
-        ((0, 1, 0), (0, 0, -1), (-1, 0, 0)),
-        ((0, 0, 1), (-1, 0, 0), (0, -1, 0)),
-    ):
-        if (Vec(columns[2]) - axis).norm < SAME:
-            return Mat.of(columns).T
+    for sign, k in itertools.product((1, -1), range(3)):
+        x, y, z = (*IDENTITY[k:], *IDENTITY[:k])
+        if (sign * z - axis).norm < SAME:
+            return Mat((x, sign * y, sign * z)).T
     across = Z.cross(axis)
     return rotation_about(1.0 / across.norm * across, math.acos(max(-1.0, min(1.0, axis[2]))))
 
@@ -199,7 +202,6 @@ class _Builder:
     def __init__(self, robot: Robot, letters: Lettering) -> None:
         self.robot, self.letters = robot, letters
         self.at, self.numbers = places(robot), mechanism(robot)
-        self.tensors: dict[str, list[Letter]] = {}
         self.phases: list[float] = []
         self.further: list[Polynomial] = []
         self.convention, self.rows = rows_of(robot) or tree_rows(robot) or ("frames", ())
@@ -211,7 +213,9 @@ class _Builder:
         bodies, shares = self._links()
         tip, payload = self._payload()
         numbered = [(i, joint.type != "prismatic") for i, joint in enumerate(robot.tree_joints, 1)]
-        q, qd, qdd = ([joint_variable(i, turns, dots) for i, turns in numbered] for dots in range(3))
+        q, qd, qdd = (
+            [joint_variable(i, turns, dots, self.letters.label(i)) for i, turns in numbered] for dots in range(3)
+        )
         slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
         v, a = ([ring.letter(x) for x in letters] for letters in (qd, qdd))
         ring.signs = {x.number: ring.letter(sign_of([(x.letter, 1)])) for x in v}
@@ -232,8 +236,8 @@ class _Builder:
         if payload is not None and tree.tip_body >= 0:
             parts[tree.tip_body].append(("L", payload.seen_from(tree.tip)))
         return Model(
-            ring, self.letters.parameters, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
-            self.tensors, self._pi(tree),
+            ring, self.letters.parameters, self.letters.labels, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
+            self._pi(tree),
         )  # fmt: skip
 
     # -- joints ----------------------------------------------------------------------------------
@@ -244,7 +248,7 @@ class _Builder:
         number = {joint.name: i for i, joint in enumerate(self.robot.tree_joints, 1)}
         fixed = (f"F{k}" for k in itertools.count(1))
         geometry = [
-            self._joint(x, str(number[x.name]) if x.moves else next(fixed), number.get(x.name, 0)) for x in joints
+            self._joint(x, L.label(number[x.name]) if x.moves else next(fixed), number.get(x.name, 0)) for x in joints
         ]
         out = []
         for joint, (place, end, offset) in zip(joints, geometry, strict=True):
@@ -285,9 +289,9 @@ class _Builder:
                 alpha = self._angle(row.alpha, earlier)
             symbolic = joint_of(
                 Row(
-                    L(row.a, "a", str(earlier), "length", earlier, f"DH length a of row {index}"),
+                    L(row.a, "a", L.label(earlier), "length", earlier, f"DH length a of row {number}"),
                     alpha,
-                    L(row.d, "d0" if row.slides else "d", str(index), "length", index, f"DH offset d of row {index}"),
+                    L(row.d, "d0" if row.slides else "d", number, "length", index, f"DH offset d of row {number}"),
                     row.theta,
                     row.type,
                 ),
@@ -300,13 +304,13 @@ class _Builder:
         end_at = L.vector(joint.link_frame.translation, "e", number, index, f"link frame after joint '{joint.name}'")
         offset: Scalar = joint.offset
         if joint.type == "prismatic":
-            offset = L(joint.offset, "d0", str(index), "length", index, f"offset of joint '{joint.name}'")
+            offset = L(joint.offset, "d0", number, "length", index, f"offset of joint '{joint.name}'")
         return replace(place, translation=at), replace(end, translation=end_at), offset
 
     def _angle(self, value: float, index: int) -> Angle:
-        sub = braced(str(index))
+        label = self.letters.label(index)
         c, s = (
-            Letter(f"{f}_alpha{index}", rf"\{word}\alpha_{sub}", f"{word} α_{index}", "twist", index, number, f"{word} α of row {index}")
+            Letter(f"{f}_alpha{label}", rf"\{word}\alpha_{braced(label)}", f"{word} α_{label}", "twist", index, number, f"{word} α of row {label}")
             for f, word, number in (("c", "cos", math.cos(value)), ("s", "sin", math.sin(value)))
         )  # fmt: skip
         return Angle(*self.letters.ring.circle(c, s))
@@ -326,15 +330,14 @@ class _Builder:
             distance = f"centre of mass of {name}, from the joint's axis along x"
             x = L(0.0 if abs(reach) < 1e-12 else reach, "l", sub, "length", index, distance)
             x = x if a == 0.0 else x - self._a(index)
-        before = len(L.ring.letters)
-        tensor = L.tensor(body.tensor, f"l{sub}", index, f"inertia of {name}")
-        self.tensors[sub] = L.ring.letters[before:]
-        return SymbolicInertia(mass, Vec((x, y, z)), tensor)
+        return SymbolicInertia(mass, Vec((x, y, z)), L.tensor(body.tensor, f"l{sub}", index, f"inertia of {name}"))
 
     def _a(self, index: int) -> Polynomial:
         """The letter a_i from the DH table."""
         ring = self.letters.ring
-        return ring.known(next(k for k, known in enumerate(ring.letters) if known.name == f"a_{index}"))
+        return ring.known(
+            next(k for k, known in enumerate(ring.letters) if known.name == f"a_{self.letters.label(index)}")
+        )
 
     def _links(self) -> tuple[dict[str, tuple[str, SymbolicInertia]], dict[str, Polynomial]]:
         """By name of the link: its label with its inertia, and the share of its weight that the joints support."""
@@ -346,7 +349,7 @@ class _Builder:
             names = [name for name, (body, _) in self.at.items() if body == i - 1]
             links = [link for link in map(self.robot.link, names) if not link.inertia.is_zero]
             for k, link in enumerate(links):
-                sub = str(i) + ("" if link.name == names[0] else "abcdefghijklmnopqrstuvwxyz"[k % 26])
+                sub = self.letters.label(i) + ("" if link.name == names[0] else "abcdefghijklmnopqrstuvwxyz"[k % 26])
                 bodies[link.name] = f"l{sub}", self._link(link.inertia, sub, i, f"link '{link.name}'")
                 if link.weight != 1.0:
                     shares[link.name] = self._share(link.weight, sub, i)
@@ -363,7 +366,7 @@ class _Builder:
             moments = self._moments(i)
             moving.append(replace(body, inertia=moments))
             share = 1.0 if known.lifted.is_zero else 1.0 - carried_share(known)
-            pulled = moments if share == 1.0 else moments.scaled(self._share(share, str(i + 1), i + 1))
+            pulled = moments if share == 1.0 else moments.scaled(self._share(share, self.letters.label(i + 1), i + 1))
             weighing.append(replace(body, inertia=pulled))
         changed = replace(tree, bodies=tuple(moving))
         return changed, replace(tree, bodies=tuple(weighing)) if self.numbers.lifts else changed
@@ -377,19 +380,22 @@ class _Builder:
 
     def _augmented_letters(self, i: int) -> list[Letter]:
         """m, m ℓ_C and Î of augmented link i, S (7.77), the tensor's entries in the order of PAIRS."""
-        body, k = self.numbers.bodies[i].inertia, i + 1
-        name = f"augmented link {k}"
-        out = [letter("m", str(k), "mass", k, float(body.mass), f"mass of {name}")]
+        body, k = self.numbers.bodies[i].inertia, self.letters.label(i + 1)
+        entries = {"m": (body.mass, "mass of {}")}
         for c, axis in zip(body.first_moments, AXES, strict=True):
-            written = Letter(
-                f"ml_{k}{axis}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{axis}}}", f"m_{k}ℓ_C{k}{axis}", "mass", k, float(c),
-                f"first moment of {name}, {axis}",
-            )  # fmt: skip
-            out.append(written)
+            entries[f"m{axis}"] = c, f"first moment of {{}}, {axis}"
         for j, l in PAIRS:
-            axes, value = AXES[j] + AXES[l], float(body.tensor_at_origin[j][l])
-            out.append(letter("Ih", f"{k},{axes}", "tensor", k, value, f"tensor entry {axes} of {name}"))
-        return out
+            axes = AXES[j] + AXES[l]
+            entries[f"I{axes}"] = body.tensor_at_origin[j][l], f"tensor entry {axes} of {{}}"
+        return [
+            replace(
+                parameter_letter(f"{kind}_{k}"),
+                index=i + 1,
+                value=float(x),
+                meaning=meaning.format(f"augmented link {k}"),
+            )
+            for kind, (x, meaning) in entries.items()
+        ]
 
     def _pi(self, tree: Mechanism) -> list[tuple[Letter, Polynomial]]:
         """π_i of S (7.77) for every joint: those of the augmented link, as sums over its bodies, and I_mi."""
@@ -402,7 +408,7 @@ class _Builder:
             if numbers:
                 values = [x.value for x in letters]
             if body.has_rotor:
-                letters.append(letter("I", f"m{i + 1}", "tensor", i + 1, 0.0, ""))
+                letters.append(replace(parameter_letter(f"Im_{self.letters.label(i + 1)}"), index=i + 1))
                 values.append(body.rotor_inertia)
             out += [
                 (x, (ring.number(0) + y).map(tidy if numbers else exact)) for x, y in zip(letters, values, strict=True)
@@ -424,30 +430,31 @@ class _Builder:
 
     def _rotor(self, joint: Joint, i: int) -> Rotor | None:
         """The rotor of joint i; the numbers that have no effect have no symbol."""
-        L, rotor = self.letters, joint.rotor
+        L, rotor, k = self.letters, joint.rotor, self.letters.label(i)
         if rotor is None:
             return None
         symbols: dict[str, Any] = {
-            "gear": L(rotor.gear, "k", f"r{i}", "gear", i, f"gear ratio of joint {i}"),
-            "inertia": L(rotor.inertia, "I", f"m{i}", "tensor", i, f"inertia of rotor {i} about its axis") or 0.0,
+            "gear": L(rotor.gear, "k", f"r{k}", "gear", i, f"gear ratio of joint {k}"),
+            "inertia": L(rotor.inertia, "I", f"m{k}", "tensor", i, f"inertia of rotor {k} about its axis") or 0.0,
             "axis": None if rotor.axis is None else Vec(map(L.exact, rotor.axis)),
             "mass": 0.0, "position": None, "transverse": 0.0,
         }  # fmt: skip
         if self.at[joint.parent][0] >= 0 and L.parameters != "all":
-            symbols["mass"] = L(rotor.mass, "m", f"m{i}", "mass", i, f"mass of rotor {i}")
+            symbols["mass"] = L(rotor.mass, "m", f"m{k}", "mass", i, f"mass of rotor {k}")
             if rotor.position is not None:
-                symbols["position"] = L.vector(rotor.position, "p", f"m{i}", i, f"position of rotor {i}")
+                symbols["position"] = L.vector(rotor.position, "p", f"m{k}", i, f"position of rotor {k}")
             across = 0.0 if rotor.reflected else rotor.transverse
-            symbols["transverse"] = L(across, "I", f"m{i},t", "tensor", i, f"transverse inertia of rotor {i}")
+            symbols["transverse"] = L(across, "I", f"m{k},t", "tensor", i, f"transverse inertia of rotor {k}")
         return replace(rotor, **symbols)
 
     def _levels(self, of: Friction | Rotor, subs: tuple[str, str], i: int, whose: str) -> dict[str, Any]:
         """Viscous friction, and the Coulomb levels at positive and at negative velocity: mean ± half of the difference."""
-        L, (forward, backward), word = self.letters, of.coulomb, f"friction of {whose} {i}"
-        F_v = L(of.viscous, "F", f"{subs[0]}{i}", "friction", i, f"viscous {word}")
-        mean = L((forward + backward) / 2, "F", f"{subs[1]}{i}", "friction", i, f"Coulomb {word}")
+        L, (forward, backward), k = self.letters, of.coulomb, self.letters.label(i)
+        word = f"friction of {whose} {k}"
+        F_v = L(of.viscous, "F", f"{subs[0]}{k}", "friction", i, f"viscous {word}")
+        mean = L((forward + backward) / 2, "F", f"{subs[1]}{k}", "friction", i, f"Coulomb {word}")
         difference = f"Coulomb {word}: half of forward − backward"
-        half = L((forward - backward) / 2, "F", f"{subs[1]}{i}d", "friction", i, difference)
+        half = L((forward - backward) / 2, "F", f"{subs[1]}{k}d", "friction", i, difference)
         return {"viscous": F_v, "coulomb": (mean + half, mean - half)}
 
     # -- gravity ---------------------------------------------------------------------------------

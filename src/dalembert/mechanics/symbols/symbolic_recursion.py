@@ -15,13 +15,14 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.recursion import NewtonEulerSteps, recursion
-from dalembert.mechanics.symbols.closed_form import Circles, Seen, see
+from dalembert.mechanics.symbols.closed_form import JointCircles, Seen, see
+from dalembert.mechanics.symbols.grouped_sums import Sum, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import FIELD, Polynomial
 from dalembert.mechanics.symbols.symbolic_mechanism import AXES, model
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import Sum, Text, broken, grouped, written
+from dalembert.mechanics.symbols.write import Text, broken
 from dalembert.robot.model.inertia import Inertia, steiner
 from dalembert.robot.model.mechanism import mechanism
 from dalembert.robot.model.robot import Robot
@@ -67,11 +68,11 @@ class SymbolicRecursion:
             )
         tree = self._model.tree
         self._moments = [body.inertia for body in tree.bodies]
-        self._named: list[tuple[Polynomial, int, str]] = []
+        self._named: list[tuple[Polynomial, ...]] = []  # a letter, and its value as a quotient
         numbers = parameters == "numbers"
         inertias = [body.inertia if numbers else self._inertia(i, body.inertia) for i, body in enumerate(whole.bodies)]
         augmented = (replace(body, inertia=x, link=x) for body, x in zip(tree.bodies, inertias, strict=True))
-        circles = Circles(self._model)
+        circles = JointCircles(self._model)
         seen = see(self._model, circles)
         q = [
             Angle(*circles({i + 1: 1})) if body.revolute else self._model.slides[i]
@@ -90,13 +91,13 @@ class SymbolicRecursion:
         ring, moments, k = self._model.ring, self._moments[i], i + 1
 
         def named(
-            present: Polynomial, number: float, name: str, latex: str, text: str, kind: str, what: str
+            moment: Polynomial, number: float, name: str, latex: str, text: str, kind: str, what: str
         ) -> Polynomial:
-            if not present:
+            if not moment:
                 return ring.number(0)
-            letter = Letter(name, latex, text, kind, k, number, f"{what} of augmented link {k}")
-            self._named.append((ring.letter(letter), i, name))
-            return self._named[-1][0]
+            letter = ring.letter(Letter(name, latex, text, kind, k, number, f"{what} of augmented link {k}"))
+            self._named.append((letter, moment, ring.number(1) if kind == "mass" else moments.mass))
+            return letter
 
         m = named(moments.mass, value.mass, f"m_{k}", f"m_{k}", f"m_{k}", "mass", "mass")
         com = Vec(
@@ -116,15 +117,12 @@ class SymbolicRecursion:
 
     @cached_property
     def _letters(self) -> list[Any]:
-        return letters_of(self._model.ring, [sympy.Symbol(x.letter.name) for x in self._model.qd])
-
-    def _vectors(self, name: str) -> Vectors:
-        return tuple(matrix_of([[_by_motion(x)] for x in v], self._letters) for v in self._steps[name])
+        return letters_of(self._model.ring, self._model.qd)
 
     def __getattr__(self, name: str) -> Vectors:
         if name not in TITLES:
             raise AttributeError(f"a symbolic recursion has no '{name}'; it has {', '.join(TITLES)} and tau")
-        value = self._vectors(name)
+        value = tuple(matrix_of([[_by_motion(x)] for x in v], self._letters) for v in self._steps[name])
         setattr(self, name, value)
         return value
 
@@ -142,26 +140,16 @@ class SymbolicRecursion:
 
         everywhere = [*self._tau, *(x for vectors in self._steps.values() for v in vectors for x in v)]
         used = {k for x in everywhere for m in x.terms for k, _ in x.ring.exponents(m)}
-        out = {}
-        for letter, i, name in self._named:
-            if letter.number not in used:
-                continue
-            moments, kind = self._moments[i], name[: name.index("_")]
-            mass, h = expression(moments.mass), moments.first_moments
-            if kind == "m":
-                value = mass
-            elif kind == "l":
-                value = expression(h[AXES.index(name[-1])]) / mass
-            else:  # the parallel axis theorem, multiplied by m
-                a, b = map(AXES.index, name[-2:])
-                value = expression(moments.tensor_at_origin[a][b]) - expression(steiner(1, h)[a][b]) / mass
-            out[self._letters[letter.number]] = sympy.cancel(value)
-        return out
+        return {
+            self._letters[letter.number]: sympy.cancel(expression(moment) / expression(mass))
+            for letter, moment, mass in self._named
+            if letter.number in used
+        }
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """The expressions for s_2, c_12, …"""
-        return angles_of(self._model.ring.letters, [sympy.Symbol(x.name) for x in self._model.q])
+        return angles_of(self._model.ring.letters, self._model.q)
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -178,11 +166,11 @@ class SymbolicRecursion:
                 for name in names:
                     for axis, x in zip(AXES, self._steps[name][i], strict=True):
                         if x:
-                            yield broken(f"  {TITLES[name]}{i + 1},{axis} = ", written(ring, _by_motion(x), Text()))
+                            yield broken(f"  {TITLES[name]}{i + 1},{axis} = ", Text().terms(ring, _by_motion(x)))
                     if not any(self._steps[name][i]):
                         yield f"  {TITLES[name]}{i + 1} = 0"
                 if words == "Backward":
-                    yield broken(f"  τ_{i + 1} = ", written(ring, _by_motion(self._tau[i]), Text()))
+                    yield broken(f"  τ_{i + 1} = ", Text().terms(ring, _by_motion(self._tau[i])))
 
 
 def _by_motion(x: Polynomial) -> Sum:
@@ -192,7 +180,7 @@ def _by_motion(x: Polynomial) -> Sum:
 class _Sums:
     """Writes c_1 c_2 − s_1 s_2 as c_12 for consecutive joints with parallel axes."""
 
-    def __init__(self, circles: Circles, seen: Sequence[Seen]) -> None:
+    def __init__(self, circles: JointCircles, seen: Sequence[Seen]) -> None:
         self.circles = circles
         self.pairs: list[tuple[dict[int, int], dict[int, int]]] = []
         bodies = circles.model.tree.bodies

@@ -10,23 +10,13 @@ from typing import TYPE_CHECKING, Any
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.mechanics.symbols.closed_form import ClosedForm
 from dalembert.mechanics.symbols.differences import differences
+from dalembert.mechanics.symbols.grouped_sums import Sum, by_inertia, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import Polynomial
 from dalembert.mechanics.symbols.symbolic_mechanism import model
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import (
-    MOTION,
-    Latex,
-    Sum,
-    Text,
-    aligned,
-    broken,
-    by_inertia,
-    grouped,
-    joined,
-    written,
-)
+from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, broken
 from dalembert.robot.model.robot import Robot
 
 if TYPE_CHECKING:
@@ -91,18 +81,15 @@ class Regressor:
     def _sums(self) -> list[list[Sum]]:
         return [[_by_motion(x) for x in row] for row in self._y]
 
-    def _symbols(self, letters: list[Any]) -> list[Any]:
-        return [sympy.Symbol(x.letter.name) for x in letters]
-
     @cached_property
     def Y(self) -> sympy.ImmutableMatrix:
         """The regressor Y(q, q̇, q̈), S (7.84)."""
-        return matrix_of(self._sums, letters_of(self._augmented.ring, self._symbols(self._augmented.qd)))
+        return matrix_of(self._sums, letters_of(self._augmented.ring, self._augmented.qd))
 
     @cached_property
     def pi(self) -> sympy.ImmutableMatrix:
         """The parameters π, S (7.83)."""
-        return matrix_of([[x] for x in self._pi], letters_of(self._ring, self._symbols(self._form.qd)))
+        return matrix_of([[x] for x in self._pi], letters_of(self._ring, self._form.qd))
 
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
@@ -113,22 +100,21 @@ class Regressor:
 
     def with_angles(self, expression: Any) -> Any:
         """The expression or matrix with cos(theta_1 + theta_2) substituted for c_12 and so on, and with the loads substituted."""
-        q = [sympy.Symbol(x.name) for x in self._augmented.q]
-        return self._with_angles(expression.xreplace(angles_of(self._augmented.ring.letters, q)))
+        return self._with_angles(expression.xreplace(angles_of(self._augmented.ring.letters, self._augmented.q)))
 
     def rows(self, style: Text) -> Iterator[tuple[str, list[str]]]:
         """(left-hand side, terms) of every π_k and of every nonzero entry of Y."""
         latex = isinstance(style, Latex)
         pi, comma = (r"\pi" if latex else "π"), "," if len(self.names) > 9 else ""
         for k, (letter, x) in enumerate(zip(self._titles, self._pi, strict=True), 1):
-            name, terms = style.name(letter, 1), written(self._ring, x, style)
+            name, terms = style.name(letter, 1), style.terms(self._ring, x)
             below = f"{pi}_{{{k}}}" if latex else f"{pi}_{k}"
             yield (below, terms) if terms == [name] else (f"{below} = {name}", terms)
         for i, row in enumerate(self._sums, 1):
             for k, x in enumerate(row, 1):
                 if x:
                     below = f"y_{{{i}{comma}{k}}}" if latex else f"y_{i}{comma}{k}"
-                    yield below, written(self._augmented.ring, x, style)
+                    yield below, style.terms(self._augmented.ring, x)
 
     def text(self) -> str:
         """π and Y as plain text."""
@@ -138,7 +124,7 @@ class Regressor:
     def latex(self) -> str:
         """π and Y as a LaTeX ``align*`` (amsmath)."""
         style = Latex()
-        lines = [line for name, terms in self.rows(style) for line in aligned(name, [joined(terms, style)])]
+        lines = [line for name, terms in self.rows(style) for line in aligned(name, [" ".join(style.signed(terms))])]
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
 
@@ -150,7 +136,7 @@ def parameters_with_payload(robot: Robot) -> list[tuple[str, str]]:
     for name, x in symbolic.pi:
         letters = {symbolic.ring.letters[k].name for m in x.terms for k, _ in symbolic.ring.exponents(m)}
         if any(re.fullmatch(r"[mIl]_L\w*", letter) for letter in letters):
-            out.append((name.text, joined(written(ring, by_inertia(spelt(x)), Text()), Text())))
+            out.append((name.text, Text().line(ring, by_inertia(spelt(x)))))
     return out
 
 

@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalembert.mechanics.symbols.differences import Difference
+from dalembert.mechanics.symbols.grouped_sums import Product, Sum
 from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter
-from dalembert.mechanics.symbols.ring import Ring
+from dalembert.mechanics.symbols.ring import Polynomial, Ring
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import Product, Sum
 
 if TYPE_CHECKING:
     import sympy
 
 
-def letters_of(ring: Ring, qd: Sequence[Any]) -> list[Any]:
+def letters_of(ring: Ring, qd: Sequence[Polynomial]) -> list[Any]:
     """The SymPy object of every letter of the ring; signs are those of the velocities ``qd``."""
+    velocities = [x.letter for x in qd]
 
     def symbol(letter: Letter) -> Any:
         if letter.kind == "sign":
-            return sympy.sign(sum(sympy.nsimplify(f) * qd[j - 1] for j, f in letter.angle))
+            return sympy.sign(_sum_of(letter, velocities))
         if isinstance(letter, Function):
             return letter.expression
         if isinstance(letter, Difference):
@@ -31,13 +32,17 @@ def letters_of(ring: Ring, qd: Sequence[Any]) -> list[Any]:
     return [symbol(letter) for letter in ring.letters]
 
 
-def angles_of(letters: Sequence[Letter], q: Sequence[Any]) -> dict[sympy.Symbol, sympy.Expr]:
+def _sum_of(letter: Letter, variables: Sequence[Letter]) -> Any:
+    """The sum of variables that a letter is a function of."""
+    return sum(sympy.nsimplify(f) * sympy.Symbol(variables[j - 1].name) for j, f in letter.angle)
+
+
+def angles_of(letters: Sequence[Letter], q: Sequence[Letter]) -> dict[sympy.Symbol, sympy.Expr]:
     """The expressions of those letters that are cosines and sines."""
     out = {}
     for letter in letters:
         if letter.kind in TRIGONOMETRIC:
-            angle = sum(sympy.nsimplify(f) * q[j - 1] for j, f in letter.angle)
-            angle += sympy.Float(letter.phase) if letter.phase else 0
+            angle = _sum_of(letter, q) + (sympy.Float(letter.phase) if letter.phase else 0)
             out[sympy.Symbol(letter.name)] = (sympy.cos if letter.kind == "cosine" else sympy.sin)(angle)
     return out
 

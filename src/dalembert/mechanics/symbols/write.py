@@ -1,140 +1,30 @@
-"""Sums grouped as in S, and their notation: as text, as LaTeX, as SymPy.
-
-A polynomial becomes a tree of sums and products: b_11 is grouped by masses and inertias, as in
-m_ℓ2 (a_1² + ℓ_2² + 2 a_1 ℓ_2 c_2); g_1 by the angle, as in (m_ℓ1 ℓ_1 + m_ℓ2 a_1) g c_1.
-"""
+"""The notation of sums: as text and as LaTeX, in lines that fit the page."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
-from dalembert.mechanics.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
-from dalembert.mechanics.symbols.ring import WIDTH, Coefficient, Polynomial, Ring, tidy
+from dalembert.mechanics.symbols.grouped_sums import Sum
+from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter
+from dalembert.mechanics.symbols.ring import Coefficient, Ring
 
 WIDE = 100  # columns of text before a sum is broken
 LATEX_WIDE = 64  # printed characters of a line of LaTeX, about the width of a page
 
 MOTION = ("velocity", "acceleration", "sign", "function")
-Factors = tuple[tuple[int, int], ...]  # (letter's number in the ring, exponent)
-
-
-@dataclass(frozen=True)
-class Product:
-    """coefficient · letters · (sum) · (sum) …"""
-
-    coefficient: Coefficient
-    factors: Factors
-    sums: tuple[tuple[Product, ...], ...] = ()
-
-
-Sum = tuple[Product, ...]
-
-
-def _key(ring: Ring, factors: Factors) -> Any:
-    letters = [(ring.letters[k], e) for k, e in factors]
-    turning = sum(e for letter, e in letters if letter.kind in TRIGONOMETRIC)
-    return turning, [(letter.order, -e) for letter, e in sorted(letters, key=lambda pair: pair[0].order)]
-
-
-def _outer_key(ring: Ring, factors: Factors) -> Any:
-    """Groups in the order of S: by link, and within a link I_ℓ, m_ℓ, its motor's k_r I_m, m_m."""
-    letters = sorted((ring.letters[k] for k, _ in factors), key=lambda letter: letter.order)
-    of_motor = any(letter.kind == "gear" or letter.name.startswith(("I_m", "m_m")) for letter in letters)
-    return (
-        max((letter.index for letter in letters), default=0),
-        of_motor,
-        [letter.order for letter in letters],
-        [e for _, e in factors],
-    )
-
-
-def grouped(x: Polynomial, outside: Callable[[Letter], bool], *, by_angle: bool = False) -> Sum:
-    """The polynomial as a sum over the letters outside the brackets."""
-    ring = x.ring
-    groups: dict[Factors, list[Product]] = {}
-    for monomial, c in x.terms.items():
-        split: tuple[list[Any], list[Any]] = ([], [])
-        for k, e in ring.exponents(monomial):
-            split[outside(ring.letters[k])].append((k, e))
-        groups.setdefault(tuple(split[1]), []).append(Product(c, tuple(split[0])))
-    out: list[Product] = []
-    order = _key if by_angle else _outer_key
-    for outer in sorted(groups, key=lambda factors: order(ring, factors)):
-        inner = sorted(groups[outer], key=lambda p: (_outer_key if by_angle else _key)(ring, p.factors))
-        if len(inner) == 1:
-            out.append(replace(inner[0], factors=outer + inner[0].factors))
-        elif not outer:
-            out += inner
-        else:
-            sign = _leading_sign(inner)
-            out.append(Product(sign, outer, (tuple(replace(p, coefficient=sign * p.coefficient) for p in inner),)))
-    return tuple(out)
-
-
-def _leading_sign(terms: Sequence[Product]) -> int:
-    """−1 if a bracket reads better with its signs changed: the first is negative, and so are at least half of them."""
-    negative = [p.coefficient < 0 for p in terms]
-    return -1 if negative[0] and 2 * sum(negative) >= len(negative) else 1
-
-
-def by_inertia(x: Polynomial) -> Sum:
-    """Grouped by mass and inertia, as S writes b_ij; an angle common to all terms follows the bracket."""
-    common = _common_angles(x) if len(x) > 1 else 0
-    rest = Polynomial(x.ring, {monomial - common: c for monomial, c in x.terms.items()})
-    return times(_by_inertia(rest), tuple(x.ring.exponents(common)))
-
-
-def _by_inertia(x: Polynomial) -> Sum:
-    return grouped(x, lambda letter: letter.kind in INERTIAL)
-
-
-def _common_angles(x: Polynomial) -> int:
-    """The cosines and sines common to all terms, as a monomial."""
-    powers = [dict(x.ring.exponents(monomial)) for monomial in x.terms]
-    shared = set.intersection(*(set(p) for p in powers))
-    angles = (k for k in shared if x.ring.letters[k].kind in TRIGONOMETRIC)
-    return sum(min(p[k] for p in powers) << (WIDTH * k) for k in angles)
-
-
-def by_angle(x: Polynomial) -> Sum:
-    """Grouped by gravity and angle, as S writes g_i."""
-    return grouped(x, lambda letter: letter.kind == "gravity" or letter.kind in TRIGONOMETRIC, by_angle=True)
-
-
-def shortest(x: Polynomial) -> Sum:
-    """Grouped by inertia or by angle, whichever gives fewer groups: Christoffel symbols."""
-    angles = by_angle(x)
-    return by_inertia(x) if len(_by_inertia(x)) <= len(angles) else angles
-
-
-def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coefficient = 1) -> Sum:
-    """The sum times letters and further sums, as a sum of one product."""
-    sums = tuple(more)
-    if not x:
-        return ()
-    if len(x) == 1:
-        (product,) = x
-        return (Product(tidy(coefficient * product.coefficient), product.factors + factors, product.sums + sums),)
-    if not factors and not sums and coefficient == 1:
-        return x
-    sign = _leading_sign(x)
-    if sign < 0:
-        x = tuple(replace(p, coefficient=-p.coefficient) for p in x)
-    return (Product(sign * coefficient, factors, (x, *sums)),)
-
-
-# -- strings -------------------------------------------------------------------------------------
 
 
 class Text:
     """Plain text: 2 a_1 ℓ_2 c_2."""
 
     minus, plus, fraction = "−", "+", "{}/{}"
+
+    def of(self, text: str, latex: str) -> str:
+        """Of two notations, that in this style."""
+        return text
 
     def name(self, letter: Letter, e: int) -> str:
         """A letter to a power."""
@@ -152,11 +42,46 @@ class Text:
         """A number with a decimal point, from its digits and its power of ten."""
         return digits + e + power
 
+    def terms(self, ring: Ring, x: Sum) -> list[str]:
+        """The terms of a sum, each with its sign: '2 a', '− b' …"""
+        out = []
+        for p in x:
+            letters = [(ring.letters[k], e) for k, e in sorted(p.factors, key=lambda pair: ring.letters[pair[0]].order)]
+            # S writes (…) g c_1 and (…) ϑ̈_1 but m_ℓ2 (…) and s_2 (ϑ̇_1 + ϑ̇_2): angles follow a bracket of masses or lengths
+            angles_last = all(letter.kind in (*TRIGONOMETRIC, *MOTION, "root", "gravity") for letter, _ in letters)
+            places: dict[str, list[str]] = {x: [] for x in ("root", "before", "bracket", "after", "speeds", "motion")}
+            for letter, e in letters:
+                turning = letter.kind in TRIGONOMETRIC
+                place = "motion" if letter.kind in MOTION else "after" if turning or angles_last else "before"
+                places["root" if letter.kind == "root" else place].append(self.name(letter, e))
+            for inner in p.sums:
+                of_speeds = any(ring.letters[k].kind == "velocity" for k, _ in inner[0].factors)
+                places["speeds" if of_speeds else "bracket"].append(f"({self.line(ring, inner)})")
+            words = self.coefficient(abs(p.coefficient), places.pop("root"))
+            body = " ".join([*words, *(word for place in places.values() for word in place)])
+            out.append((f"{self.minus} " if p.coefficient < 0 else "") + (body or "1"))
+        return out or ["0"]
+
+    def signed(self, terms: list[str]) -> list[str]:
+        """The terms as they follow each other in a sum: '−a', '+ 2 b' …"""
+        first, *rest = terms
+        start = f"{self.minus} "
+        head = self.minus + first.removeprefix(start) if first.startswith(start) else first
+        return [head, *(t if t.startswith(start) else f"{self.plus} {t}" for t in rest)]
+
+    def line(self, ring: Ring, x: Sum) -> str:
+        """The sum in one line."""
+        return " ".join(self.signed(self.terms(ring, x)))
+
 
 class Latex(Text):
     """LaTeX: 2 a_1 \\ell_2 c_2."""
 
     minus, fraction = "-", r"\frac{{{}}}{{{}}}"
+
+    def of(self, text: str, latex: str) -> str:
+        """Of two notations, that in this style."""
+        return latex
 
     def name(self, letter: Letter, e: int) -> str:
         """A letter to a power; sin²(…) has the exponent in the middle."""
@@ -172,48 +97,17 @@ class Latex(Text):
         return digits + (rf" \cdot 10^{{{int(power)}}}" if power else "")
 
 
-def written(ring: Ring, x: Sum, style: Text) -> list[str]:
-    """The terms of a sum, each with its sign: '2 a', '− b' …"""
-    out = []
-    for p in x:
-        letters = [(ring.letters[k], e) for k, e in sorted(p.factors, key=lambda pair: ring.letters[pair[0]].order)]
-        # S writes (…) g c_1 and (…) ϑ̈_1 but m_ℓ2 (…) and s_2 (ϑ̇_1 + ϑ̇_2): angles follow a bracket of masses or lengths
-        angles_last = all(letter.kind in (*TRIGONOMETRIC, *MOTION, "root", "gravity") for letter, _ in letters)
-        places: dict[str, list[str]] = {x: [] for x in ("root", "before", "bracket", "after", "speeds", "motion")}
-        for letter, e in letters:
-            turning = letter.kind in TRIGONOMETRIC
-            place = "motion" if letter.kind in MOTION else "after" if turning or angles_last else "before"
-            places["root" if letter.kind == "root" else place].append(style.name(letter, e))
-        for inner in p.sums:
-            of_speeds = any(ring.letters[k].kind == "velocity" for k, _ in inner[0].factors)
-            places["speeds" if of_speeds else "bracket"].append(f"({joined(written(ring, inner, style), style)})")
-        words = style.coefficient(abs(p.coefficient), places.pop("root"))
-        body = " ".join([*words, *(word for place in places.values() for word in place)])
-        out.append((f"{style.minus} " if p.coefficient < 0 else "") + (body or "1"))
-    return out or ["0"]
-
-
-def joined(terms: list[str], style: Text) -> str:
-    """The terms in one line."""
-    first, *rest = terms
-    start = f"{style.minus} "
-    line = style.minus + first[len(start) :] if first.startswith(start) else first
-    return line + "".join(f" {t}" if t.startswith(start) else f" {style.plus} {t}" for t in rest)
-
-
 # -- long lines ---------------------------------------------------------------------------------
 
 
 def broken(start: str, terms: list[str]) -> str:
     """The sum in one line, or one term per line if it is long."""
-    line = start + joined(terms, Text())
+    first, *rest = Text().signed(terms)
+    line = " ".join([start + first, *rest])
     if len(line) <= WIDE:
         return line
     pad = " " * (len(start) - 2)
-    first, *rest = terms
-    head = start + ("−" + first[2:] if first.startswith("− ") else first)
-    lines = [head, *(f"{pad}{t}" if t.startswith("− ") else f"{pad}+ {t}" for t in rest)]
-    return "\n".join(wrapped(line, len(pad) + 4) for line in lines)
+    return "\n".join(wrapped(line, len(pad) + 4) for line in (start + first, *(pad + term for term in rest)))
 
 
 def wrapped(line: str, pad: int) -> str:

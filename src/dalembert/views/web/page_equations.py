@@ -48,7 +48,7 @@ def equations_data(arm: Arm) -> dict[str, Any]:
             "B": [[_entry(form, f"B{i}{j}") for j in n] for i in n],
             "C": [[_entry(form, f"C{i}{j}") for j in n] for i in n],
             "g": [_entry(form, f"g{i}") for i in n],
-            "tau": [(form.named(f"tau{i}")[1], form.written_torque(f"tau{i}", Latex())) for i in n],
+            "tau": [(form.named(f"tau{i}")[1], form.written_torque(i - 1, Latex())) for i in n],
             "angles": _angles(form),
             "letters": [(x.latex, float(x.value or 0.0), x.meaning) for x in form.written_letters if x.is_parameter],
         }

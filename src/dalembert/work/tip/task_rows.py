@@ -12,9 +12,8 @@ from dalembert.arm import Arm
 from dalembert.base.algebra.orientations import euler_zyz, quaternion, roll_pitch_yaw, rotation_vector
 from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError
-from dalembert.mechanics.coordinates.pulled import AnyMechanism
-from dalembert.mechanics.motion import operational_space as equations
-from dalembert.mechanics.motion.operational_space import ANGLE, Space
+from dalembert.mechanics.coordinates.pulled import AnyMechanism, jacobian
+from dalembert.mechanics.motion.operational_space import ANGLE, Space, analytical
 from dalembert.robot.model.mechanism import mechanism
 from dalembert.robot.model.robot import Frame
 from dalembert.work.trajectory.planning.limits import random_poses
@@ -103,7 +102,7 @@ def _words(task: str | Sequence[str], pose: Sequence[str]) -> list[str]:
 
 def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | None:
     """The unit vector about which every joint rotates the tip, or None."""
-    J = np.array([equations.jacobian(chain, q) for q in arm.placed(spread(arm, 4))], float)[:, 3:]
+    J = np.array([jacobian(chain, q) for q in arm.placed(spread(arm, 4))], float)[:, 3:]
     columns = np.moveaxis(J, 1, -1).reshape(-1, 3)
     columns = columns[np.linalg.norm(columns, axis=1) > 1e-9]
     if not len(columns):
@@ -119,7 +118,7 @@ def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | No
 def _movable(arm: Arm, chain: AnyMechanism, orientation: str, normal: tuple[float, float, float] | None) -> Space:
     """The rows, taken one by one, that can be moved while those before them stay at rest."""
     every = Space(orientation, (0, 1, 2, ANGLE) if normal else (0, 1, 2, 3, 4, 5), normal or (0.0, 0.0, 1.0))
-    J = np.array([equations.analytical(chain, every, q).J for q in arm.placed(spread(arm, 6))], float)
+    J = np.array([analytical(chain, every, q).J for q in arm.placed(spread(arm, 6))], float)
     rows = tuple(every.rows[k] for k in independent_rows(J))
     if not rows:
         raise DalembertError(f"no joint of arm '{arm.name}' moves this frame")
