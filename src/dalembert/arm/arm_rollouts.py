@@ -159,11 +159,11 @@ class Rollouts(Compiled):
             self._quick_rollouts[setting] = _QuickRollout(self._rollout_kernel(rolling.plan), rolling, self.n)
         if any(map(is_lazy, arrays.values())):
             axes = {"tau": 2} if _stepwise(arrays, steps) else {}
-            block = partial(_rolled_block, self, rolling, threads or ALONE)
+            block = partial(self._rolled, rolling, threads or ALONE)
             return by_blocks(block, arrays, [(rolling.records, self.n)] * 2, axes=axes)
-        return self._rolled(rolling, arrays, threads)
+        return self._rolled(rolling, threads, **arrays)
 
-    def _rolled(self, rolling: Rolling, arrays: Mapping[str, Any], threads: int | None) -> tuple[Any, Any]:
+    def _rolled(self, rolling: Rolling, threads: int | None, **arrays: Any) -> tuple[Any, Any]:
         """A rollout of NumPy arrays, computed in float64."""
         kind = np.result_type(SINGLE, *arrays.values())
         steps, ones = rolling.steps * rolling.parts, np.ones((rolling.parts, 1))
@@ -193,7 +193,7 @@ class Rollouts(Compiled):
         if on.in_main_memory(like):
             arrays = {name: on.beside(like, value) for name, value in given.items()}
             arrays = self._checked_rollout({name: real(name, value) for name, value in arrays.items()})
-            q, qd = self._rolled(rolling, arrays, threads)
+            q, qd = self._rolled(rolling, threads, **arrays)
             return on.beside(like, q), on.beside(like, qd)
         if library == "jax":
             raise ShapeError("a rollout takes no JAX arrays on a GPU: give arrays on the CPU, or CuPy's or PyTorch's")
@@ -234,7 +234,3 @@ def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any, ones
         *lead, steps, n = tau.shape
         tau = (tau[..., None, :] * ones).reshape((*lead, steps * rolling.parts, n))
     return [arrays["q"], arrays["qd"], step, tau]
-
-
-def _rolled_block(arm: Rollouts, rolling: Rolling, threads: int, *blocks: Any) -> tuple[Any, Any]:
-    return arm._rolled(rolling, dict(zip(("q", "qd", "tau"), blocks, strict=True)), threads)

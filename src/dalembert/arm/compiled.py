@@ -21,7 +21,7 @@ from dalembert.compiler.foreign.libraries import common_library, constant
 from dalembert.compiler.kernel.batches import layout_of, over_threads
 from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities import joints, machine
-from dalembert.compiler.quantities.kernel_calls import needs_placing, run_named, run_placed
+from dalembert.compiler.quantities.kernel_calls import needs_placing, run_kernel
 from dalembert.errors import DalembertError, RobotError, ShapeError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.coordinates.closure import mechanism_of
@@ -205,7 +205,7 @@ class Compiled(metaclass=ArmType):
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.compiler.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.compiler.kernel.targets import check_settings, emitted
         from dalembert.compiler.quantities.derived import derivative_by
         from dalembert.compiler.quantities.emission import unit_of, units_apart
 
@@ -224,12 +224,12 @@ class Compiled(metaclass=ArmType):
             raise DalembertError(
                 f"function is {shown(function)}; it must be a name, or None for the names of the quantities"
             )
+        settings: dict[str, Any] = {"formulation": formulation, "options": given, "model": self.robot}
         if separate:
-            settings = {"formulation": formulation, "options": given, "model": self.robot}
             units, files = units_apart(self.mechanism, self.name, entries, function, **settings)
-            return emitted_apart(units, files, target, precision, libm)
-        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, self.robot)
-        return emitted(unit, target, precision, libm)
+            return emitted(units, files, target, precision, libm)
+        unit = unit_of(self.mechanism, self.name, entries, function=function, **settings)
+        return emitted([unit], unit.symbol, target, precision, libm)
 
     @cached_property
     def placing(self) -> Placing:
@@ -285,7 +285,7 @@ class Compiled(metaclass=ArmType):
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
         plain = not given and formulation is None and precision == "double"
-        if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
+        if ufunc.nout == 1 and plain and not needs_placing(self.mechanism, quantity):
             self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
 
@@ -300,13 +300,7 @@ class Compiled(metaclass=ArmType):
         """The result of a kernel for arrays that have been checked; loops are closed first if necessary."""
         if any(map(is_lazy, arrays.values())):
             return run_kernel_later(self, ufunc, quantity, arrays)
-        if self._needs_placing(quantity):
-            return run_placed(ufunc, quantity, arrays, self.placing, out, threads)
-        return run_named(ufunc, quantity, arrays, out, threads)
-
-    def _needs_placing(self, quantity: str) -> bool:
-        """Whether loops must be closed before the kernel runs, or their closure can fail."""
-        return needs_placing(self.mechanism, quantity)
+        return run_kernel(ufunc, quantity, arrays, self.placing, out, threads)
 
     def prepare_single(self, quantity: str) -> None:
         """Compile the single-state function of a quick kernel."""

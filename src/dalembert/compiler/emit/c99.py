@@ -51,7 +51,6 @@ RESERVED = {*_RESERVED.split(), *FUNCTIONS, "count"}
 class _Precision:
     """The notation of numbers in one precision."""
 
-    name: str
     suffix: str
     pack: str
     digits: int
@@ -67,22 +66,17 @@ class _Precision:
             raise DalembertError(
                 f"the value {value!r} of this robot is too large for precision 'single'; use precision 'double'"
             ) from None
-        text = repr(value) if self.digits == 17 else f"{rounded:.{self.digits}g}"
+        text = repr(value)
         if self.digits != 17:  # the fewest digits that reproduce the float
             shorter = (f"{rounded:.{digits}g}" for digits in range(1, self.digits + 1))
             text = next(x for x in shorter if struct.unpack(self.pack, struct.pack(self.pack, float(x)))[0] == rounded)
         return (text if re.search(r"[.e]", text) else f"{text}.0") + suffix
 
 
-PRECISIONS = {"double": _Precision("double", "", "<d", 17), "float": _Precision("float", "f", "<f", 9)}
+PRECISIONS = {"double": _Precision("", "<d", 17), "float": _Precision("f", "<f", 9)}
 
 
-def c99(unit: Unit, settings: Settings) -> Source:
-    """The files NAME.h, NAME.c and NAME_test.c."""
-    return c99_of([unit], settings, unit.symbol)
-
-
-def c99_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+def c99(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     """The files NAME.h and NAME.c with one function per unit, and a self-test of each."""
     writers = [_CText(unit, settings) for unit in units]
     files: dict[str, str | bytes] = {f"{name}.h": _header(writers, name), f"{name}.c": _source(writers, name)}

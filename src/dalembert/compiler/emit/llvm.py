@@ -18,10 +18,10 @@ sin and cos are arithmetic (:mod:`dalembert.compiler.emit.trigonometry`), and so
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 
 from dalembert.compiler.emit.elementary import ELEMENTARY
 from dalembert.compiler.emit.ir import IR, Form
@@ -63,15 +63,12 @@ DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics and their number of vect
 Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
 
 
-size = math.prod  # number of elements of an array with this core shape
-
-
 def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     """The modules' texts; the same graph gives the same texts, byte for byte."""
-    if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
+    if len(graph.inputs) != sum(prod(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not match the signature")
     shapes, inputs = signature.arrays, len(signature.inputs)
-    staged = sum(size(shape) for _, shape in signature.outputs) >= WIDE
+    staged = sum(prod(shape) for _, shape in signature.outputs) >= WIDE
     parts, slots = function_parts(graph, signature, form, staged=staged)
     loop = loops(shapes, inputs, len(parts), slots, form, staged)
     if staged:
@@ -126,19 +123,13 @@ def _schedule(graph: Graph) -> list[list[int]]:
     # the operands of the next stage's angles come first; everything else is left to the last stage
     last = max((level[k] for k in wanted), default=0)
     stages: list[list[int]] = [[] for _ in range(last + 1)]
-    early = _needed_by_angles(graph, wanted)
-    for k in wanted:
-        stages[level[k] if early[k] or graph.op(k) in ("sin", "cos") else last].append(k)
-    return stages
-
-
-def _needed_by_angles(graph: Graph, wanted: list[int]) -> list[bool]:
-    early = [False] * len(graph.nodes)
+    early = [graph.op(k) in ("sin", "cos") for k in range(len(graph.nodes))]  # and their operands
     for k in reversed(wanted):
-        if early[k] or graph.op(k) in ("sin", "cos"):
-            for operand in graph.operands(k):
-                early[operand] = True
-    return early
+        for operand in graph.operands(k) if early[k] else ():
+            early[operand] = True
+    for k in wanted:
+        stages[level[k] if early[k] else last].append(k)
+    return stages
 
 
 def function_parts(
@@ -170,7 +161,7 @@ def function_parts(
     packed: list[list[Chunk]] = [[]]
     length = 0
     for kind, lines in order or [("lines", [])]:
-        weight = _length(graph, lines)
+        weight = sum(LENGTH.get(graph.op(k), 1) for k in lines)
         if packed[-1] and length + weight > longest * 1.3:
             packed.append([])
             length = 0
@@ -194,16 +185,12 @@ def function_parts(
     return functions, slots
 
 
-def _length(graph: Graph, lines: list[int]) -> int:
-    return sum(LENGTH.get(graph.op(k), 1) for k in lines)
-
-
 def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
     """The lines in chunks of limited length."""
     runs: list[list[int]] = []
     room = 0.0
     for k in lines:
-        length = _length(graph, [k])
+        length = LENGTH.get(graph.op(k), 1)
         if length > room:
             runs.append([])
             room = longest
@@ -398,7 +385,7 @@ def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
     """input line → (array, element)"""
     where, lines = {}, iter(graph.inputs)
     for array, (_, shape) in enumerate(signature.inputs):
-        for element in range(size(shape)):
+        for element in range(prod(shape)):
             where[next(lines)] = (array, element)
     return where
 
@@ -407,8 +394,8 @@ def output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     """(array, first output, last output + 1)"""
     starts, at = [], 0
     for k, (_, shape) in enumerate(signature.outputs):
-        starts.append((len(signature.inputs) + k, at, at + size(shape)))
-        at += size(shape)
+        starts.append((len(signature.inputs) + k, at, at + prod(shape)))
+        at += prod(shape)
     return starts
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Callable, Iterator
-from math import prod
+from collections.abc import Callable
+from itertools import product
 
 from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
 from dalembert.compiler.emit.statements import Notation, Statements, array_names
@@ -96,7 +96,7 @@ def _on_last_axes(index: tuple[int, ...]) -> str:
 
 def _elements(unit: Unit, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> Callable[[str, int], str]:
     """The notation of input elements, given their index row by row; matrices and scalars are also inputs."""
-    indices = {name: tuple(_indices(shape)) for name, shape in unit.signature.inputs}
+    indices = {name: tuple(product(*map(range, shape))) for name, shape in unit.signature.inputs}
     return lambda array, k: f"{names[array]}{place(indices[array][k])}"
 
 
@@ -111,23 +111,15 @@ def _zeros(shape: tuple[int, ...]) -> str:
 def _body(unit: Unit, notation: Notation, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> list[str]:
     """The assignments and the return statement."""
     shapes = dict(unit.signature.outputs)
-    outputs = [f"{names[name]}{place(index)}" for name, shape in shapes.items() for index in _indices(shape)]
+    outputs = [
+        f"{names[name]}{place(index)}" for name, shape in shapes.items() for index in product(*map(range, shape))
+    ]
     statements = Statements(unit, notation)
     lines = []
     for statement in (*statements.angles, *statements.rest):
         left = statement.name or " = ".join(outputs[k] for k in statement.targets)
         lines.append(f"{left} = {statement.text}")
     return [*lines, f"return {', '.join(names[name] for name in shapes)}"]
-
-
-def _indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All indices, row by row."""
-    for k in range(prod(shape)):
-        index = []
-        for size in reversed(shape):
-            k, i = divmod(k, size)
-            index.append(i)
-        yield tuple(reversed(index))
 
 
 def _module(unit: Unit, names: dict[str, str], imported: str, helpers: list[str], body: list[str], use: str) -> Source:

@@ -228,11 +228,7 @@ def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
         careful.append((text.choice(mask, exact_sine, sine), text.choice(mask, exact_cosine, cosine)))
     text.say(f"br label %{after}")
     text.label(after)
-
-    def merged(fast: str, exact: str) -> str:
-        return text.let(f"phi {text.vector} [ {fast}, %{before} ], [ {exact}, %{slow} ]")
-
-    return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(results, careful, strict=True)]
+    return _merged(text, (before, results), (slow, careful))
 
 
 def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
@@ -255,6 +251,12 @@ def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]
     careful = [_careful(text, x, ANY) for x in angles]
     text.say(f"br label %{after}")
     text.label(after)
+    return _merged(text, (fast, near), (slow, careful))
+
+
+def _merged(text: IR, *blocks: tuple[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """(sin, cos) of every angle, from the block that was taken: its label, and the values there."""
+    (fast, near), (slow, careful) = blocks
 
     def merged(quick: str, exact: str) -> str:
         return text.let(f"phi {text.vector} [ {quick}, %{fast} ], [ {exact}, %{slow} ]")

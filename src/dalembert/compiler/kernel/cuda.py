@@ -18,8 +18,6 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
 from dalembert.compiler.emit.grid import AXES, BLOCK, grid_ir, phases_ir, rollout_grid_ir, staged_inputs
@@ -212,27 +210,10 @@ def _cached(compiled: Callable[[], bytes], *parts: str) -> bytes:
     """The code cached under these parts and LLVM's version, or compiled now."""
     import llvmlite
 
-    key = kernel_cache.key_of(*parts, llvmlite.__version__)
-    code = kernel_cache.load(key)
-    if code is None:
-        code = compiled()
-        kernel_cache.store(key, code)
-    return code
+    return kernel_cache.cached(kernel_cache.key_of(*parts, llvmlite.__version__), compiled)
 
 
 # -- calls -------------------------------------------------------------------------------------------
-
-
-def leading_shape(signature: Signature, inputs: Sequence[DeviceArray]) -> tuple[int, ...]:
-    """The shape to which the leading axes of the inputs broadcast."""
-    leads = [
-        array.shape[: len(array.shape) - len(core)] for array, (_, core) in zip(inputs, signature.inputs, strict=True)
-    ]
-    try:
-        return np.broadcast_shapes(*leads)
-    except ValueError:
-        shapes = ", ".join(f"{name} {a.shape}" for (name, _), a in zip(signature.inputs, inputs, strict=True))
-        raise ShapeError(f"these shapes do not broadcast: {shapes}") from None
 
 
 def collapsed(
@@ -290,7 +271,7 @@ def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[De
 def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], device: int) -> list[Launch]:
     """Launch parameters for arrays with this layout."""
     cores, size = of.signature.arrays, BYTES[of.scalar]
-    lead = leading_shape(of.signature, arrays[:inputs])
+    lead = of.signature.leading([array.shape for array in arrays[:inputs]])
     if not prod(lead):
         return []
     strides = [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]

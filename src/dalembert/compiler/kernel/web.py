@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dalembert.base.environment.version import __version__
 from dalembert.compiler.emit.source import LICENCE, Settings, Source, Unit, operation_words
-from dalembert.compiler.emit.wrappers import wrapped_together
+from dalembert.compiler.emit.wrappers import wrapped
 from dalembert.compiler.kernel.compile import compiled_for
 from dalembert.compiler.kernel.machines import MACHINES
 from dalembert.compiler.kernel.wasm import PAGE, wasm_module
@@ -25,12 +25,7 @@ LOADER = Path(__file__).with_name("loader.mjs")
 RESERVED = ("reserved", "about", "exports", "memory", "then")
 
 
-def wasm(unit: Unit, settings: Settings) -> Source:
-    """The files NAME.wasm and NAME.mjs with one function."""
-    return wasm_of([unit], settings, unit.symbol)
-
-
-def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+def wasm(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     """The files NAME.wasm and NAME.mjs with several functions that share a memory."""
     for unit in units:
         if unit.name in RESERVED:
@@ -40,7 +35,7 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
             )
     machine = MACHINES["wasm"]
     form = replace(machine.form(settings.scalar), flags=False)
-    ir = wrapped_together([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
+    ir = wrapped([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
     about = {
         "functions": {
             unit.name: {

@@ -8,6 +8,7 @@ quantity, and its equations. To add a quantity, write its equations and a row in
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -356,11 +357,11 @@ def price(
 
 def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...] = ()) -> Operations:
     """The operations of the printed formulas, without sharing and simplification."""
-    from dalembert.compiler.graph.count import Tally
+    from dalembert.compiler.graph.count import Counted, Operations
 
-    tally = Tally()
-    run_on(mechanism, entry, formulation, tally.scalar, options)
-    return tally.operations()
+    counts: Counter[str] = Counter()
+    run_on(mechanism, entry, formulation, lambda: Counted(lambda field: counts.update((field,))), options)
+    return Operations(**counts)
 
 
 def run_on(

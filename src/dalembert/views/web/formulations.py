@@ -9,7 +9,7 @@ from typing import Any
 
 from dalembert.arm import Arm
 from dalembert.compiler.emit.source import Settings, Unit
-from dalembert.compiler.kernel.web import wasm_of
+from dalembert.compiler.kernel.web import wasm
 from dalembert.compiler.quantities import machine
 from dalembert.compiler.quantities.closed_form_rival import CLOSED_FORM
 from dalembert.compiler.quantities.emission import identifier, unit_of
@@ -87,7 +87,7 @@ def _made(arm: Arm) -> tuple[list[Row], bytes]:
             units.append(unit)
     if not units:
         return counts, b""
-    module = wasm_of(units, Settings(), "formulations").files["formulations.wasm"]
+    module = wasm(units, Settings(), "formulations").files["formulations.wasm"]
     assert isinstance(module, bytes)
     return counts, module
 
