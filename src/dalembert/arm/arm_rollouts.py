@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from operator import index
@@ -50,6 +50,16 @@ class Rolling(NamedTuple):
             given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise ShapeError(f"these shapes do not broadcast: {given}") from None
         return (*lead, self.records, shapes["q"][-1])
+
+    def inputs(self, arrays: Mapping[str, Any], beside: Callable[[Any], Any]) -> list[Any]:
+        """(q, q̇, h, τ), where τ has an axis for the steps, each repeated for its substeps; ``beside`` converts to the library."""
+        tau = arrays["tau"]
+        if not _stepwise(arrays, self.steps):
+            tau = tau[..., None, :]
+        elif self.parts > 1:
+            *lead, steps, n = tau.shape
+            tau = (tau[..., None, :] * beside(np.ones((self.parts, 1)))).reshape((*lead, steps * self.parts, n))
+        return [arrays["q"], arrays["qd"], beside([[self.step / self.parts]]), tau]
 
 
 class _QuickRollout:
@@ -166,8 +176,7 @@ class Rollouts(Compiled):
     def _rolled(self, rolling: Rolling, threads: int | None, **arrays: Any) -> tuple[Any, Any]:
         """A rollout of NumPy arrays, computed in float64."""
         kind = np.result_type(SINGLE, *arrays.values())
-        steps, ones = rolling.steps * rolling.parts, np.ones((rolling.parts, 1))
-        inputs = _program_inputs(rolling, arrays, np.array([[rolling.step / rolling.parts]]), ones)
+        steps, inputs = rolling.steps * rolling.parts, rolling.inputs(arrays, np.asarray)
         inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], steps, x.shape[-1])) for x in inputs[2:]]
         inputs = [x.astype(DOUBLE, copy=False) for x in inputs]
         out = np.empty(rolling.shape(arrays)), np.empty(rolling.shape(arrays))
@@ -200,8 +209,7 @@ class Rollouts(Compiled):
         if threads is not None:
             raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it out")
         arrays = self._checked_rollout({name: on.beside(like, value) for name, value in given.items()})
-        steps, ones = rolling.steps * rolling.parts, on.beside(like, np.ones((rolling.parts, 1)))
-        inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step / rolling.parts]]), ones)
+        steps, inputs = rolling.steps * rolling.parts, rolling.inputs(arrays, partial(on.beside, like))
         out = on.empty(like, rolling.shape(arrays)), on.empty(like, rolling.shape(arrays))
         scalar = "float" if on.described(like).dtype == "float32" else "double"
         kernel = device_rollout(self.mechanism, rolling.plan, scalar)
@@ -223,14 +231,3 @@ def _stepwise(arrays: Mapping[str, Any], steps: int) -> bool:
     """Whether the torques have an axis for the steps."""
     q, qd, tau = arrays["q"], arrays["qd"], arrays["tau"]
     return bool(tau.ndim > max(1, q.ndim, qd.ndim) and tau.shape[-2] == steps)
-
-
-def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any, ones: Any) -> list[Any]:
-    """(q, q̇, h, τ), where τ has an axis for the steps, each of which is repeated for its substeps, (parts, 1) ones."""
-    tau = arrays["tau"]
-    if not _stepwise(arrays, rolling.steps):
-        tau = tau[..., None, :]
-    elif rolling.parts > 1:
-        *lead, steps, n = tau.shape
-        tau = (tau[..., None, :] * ones).reshape((*lead, steps * rolling.parts, n))
-    return [arrays["q"], arrays["qd"], step, tau]

@@ -20,8 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.algebra.scalars import flat
-from dalembert.compiler.quantities.closed_form_rival import Arrays
-from dalembert.compiler.quantities.machine import Quantity, Shape, signature
+from dalembert.compiler.quantities.machine import Arrays, Quantity, Shape, signature
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain
 
@@ -187,7 +186,7 @@ def derivative_of(
         further = {}
         outputs = {f"d_{y}_d_{x}": (*shape, *sizes[x]) for y, shape in source.outputs.items() for x in by}
         what = f"∂y/∂({', '.join(by)})"
-    same = ("whole", "where", "sizes", "measured", "varies", "condensed", "table", "bound")
+    same = ("whole", "where", "sizes", "varies", "condensed", "table", "bound")
     return Derived(
         f"{_text({**inputs, **further})} -> {_text(outputs)}", f"{what}, y = {source.summary}", {},
         options=tuple(option for option in source.options if option not in options), name=f"{source.name}_{mode}",

@@ -38,7 +38,7 @@ def _row(arrays: str, summary: str, value: Equations, **other: Any) -> Quantity:
 GRADIENTS = table("gradients", {
     "regressor": _row(
         "q, qd, qdd -> Y(n,c)", "selected columns of Y, S (7.81)", _regressor,
-        sizes=lambda columns: {"c": len(columns)}, whole=SUMMANDS,
+        sizes=lambda m, columns: {"c": len(columns)}, whole=SUMMANDS,
     ),
     "torque": _row(
         "q, qd, qdd -> tau(n)", "τ of S (7.42); Coulomb friction is constant", pulled.inverse_dynamics

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
-from dalembert.base.algebra.scalars import Grid, Values, cos, sin
+from dalembert.base.algebra.scalars import Grid, Scalar, Values, cos, flat, sin
 from dalembert.base.tables.tables import nearest
-from dalembert.compiler.quantities.closed_form_rival import Arrays
 from dalembert.compiler.quantities.derived import MODES, derivative_of, jacobian
-from dalembert.compiler.quantities.machine import CONDENSED_LENGTH, Equations, Quantity, table
-from dalembert.compiler.quantities.patterns import compact_regressor, regressor_pattern
+from dalembert.compiler.quantities.machine import CONDENSED_LENGTH, Arrays, Equations, Quantity, sizes_of, table
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates import pulled
 from dalembert.mechanics.coordinates.chain import Angle, AnyMechanism, Chain
@@ -39,6 +37,7 @@ from dalembert.mechanics.equations.newton_euler import BaseMotion
 from dalembert.robot.model.mechanism import Mechanism
 from dalembert.robot.model.omitted_terms import SUMMANDS
 
+KEPT = 16  # mechanisms whose patterns are cached
 DEEP = 60.0  # products per joint in the factorisation of B, as in a chain of 20: then articulated bodies are cheaper
 
 # -- equations with the arguments of the table: the mechanism and the arrays -----------------------
@@ -174,6 +173,30 @@ def _torque_second_derivatives(m: AnyMechanism, q: Values, qd: Values, qdd: Valu
     return q_q, q_qd, qd_qd, q_qdd
 
 
+# -- entries that are not 0 in every state ---------------------------------------------------------
+
+
+def _compact_regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values) -> list[Scalar]:
+    """The entries of Y(q, q̇, q̈), S (7.81), that :func:`regressor_pattern` lists, in its order."""
+    Y = pulled.regressor(mechanism, q, qd, qdd)
+    return [Y[i][k] for i, k in regressor_pattern(mechanism)]
+
+
+@lru_cache(KEPT)
+def regressor_pattern(mechanism: AnyMechanism) -> tuple[tuple[int, int], ...]:
+    """(row, column) of every entry of Y that is not 0 on the tape, row by row."""
+    from dalembert.compiler.graph.tape import Graph
+
+    graph, sizes = Graph(), sizes_of(mechanism)
+    q, qd, qdd = (
+        [graph.input(f"{x}{k}") for k in range(sizes[size])] for x, size in (("q", "Q"), ("qd", "n"), ("qdd", "n"))
+    )
+    Y = pulled.regressor(mechanism, q, qd, qdd)
+    graph.output(flat(Y))
+    there = [graph.value(line) != 0.0 for line in graph.outputs]
+    return tuple(divmod(k, sizes["K"]) for k, nonzero in enumerate(there) if nonzero)
+
+
 # -- the coordinates themselves --------------------------------------------------------------------
 
 
@@ -305,7 +328,7 @@ JOINTS = table("joints", {
     ),
     "compact_regressor": Quantity(
         MOTION + "Y(Z)", "the entries of Y(q, q̇, q̈) that are not identically 0, row by row",
-        {"virtual-work": compact_regressor}, whole=SUMMANDS, measured=lambda m: {"Z": len(regressor_pattern(m))},
+        {"virtual-work": _compact_regressor}, whole=SUMMANDS, sizes=lambda m: {"Z": len(regressor_pattern(m))},
         varies=False,
     ),
     "reference_torque": Quantity(
@@ -340,13 +363,12 @@ JOINTS = table("joints", {
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, independent={"composite": _forward_derivatives},
-        phases=(
+        phases=lambda m: () if friction.loaded(m) else (
             ("q, qd, tau -> qdd(n), factor(F)", forward_dynamics.acceleration_and_factor),
             ("q, qd, qdd -> dq(n,n), dqd(n,n)", composite.torque_derivatives),
             ("factor(F), dq(n,n), dqd(n,n) -> dq(n,n), dqd(n,n), dtau(n,n)", forward_dynamics.solved_derivatives),
         ),
-        in_phases=lambda m: not friction.loaded(m),
-        measured=lambda m: {"F": m.tree.n + sum(map(len, ancestors_of(m.tree)))},
+        sizes=lambda m: {"F": m.tree.n + sum(map(len, ancestors_of(m.tree)))},
     ),
     "kinetic_energy": Quantity(
         "q, qd -> T()", "½ q̇ᵀ B q̇, S (7.31)", {"links": energy.kinetic_energy}, pulled=_scalar,

@@ -50,29 +50,25 @@ def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any
     return stepping.energies(with_parameters(m, parameters), q, qd)
 
 
-def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...] = ()) -> Quantity:
-    return Quantity(arrays, summary, {"stepping": equations}, condensed=0, whole=whole)
+def _row(arrays: str, summary: str, equations: Equations, **fields: Any) -> Quantity:
+    return Quantity(arrays, summary, {"stepping": equations}, condensed=0, **fields)
 
 
 ROLLOUTS = table("rollouts", {
     "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", contact_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
-    "released": replace(
-        _row(
-            "q, qd, tau -> B(n,n), r(n), forward(n), backward(n)",
-            "B, τ − τ′ without dry friction, and static levels",
-            contact.released,
-        ),
-        options=("tip_wrench",),
+    "released": _row(
+        "q, qd, tau -> B(n,n), r(n), forward(n), backward(n)", "B, τ − τ′ without dry friction, and static levels",
+        contact.released, options=("tip_wrench",),
     ),
     "energy": _row(
-        "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, ("off-diagonal",)
+        "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, whole=("off-diagonal",)
     ),
     **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
-    "adaptive": replace(
-        _row("q, qd, reference, kp, kd, gamma(p), learned(p) -> tau(n), rate(p)", "Slotine and Li", control.adaptive),
-        sizes=lambda columns: {"p": len(columns)},
+    "adaptive": _row(
+        "q, qd, reference, kp, kd, gamma(p), learned(p) -> tau(n), rate(p)", "Slotine and Li", control.adaptive,
+        sizes=lambda m, columns: {"p": len(columns)},
     ),
 })  # fmt: skip
 
