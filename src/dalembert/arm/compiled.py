@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.contacts import all_wrenches, frame_of, side_by_side, with_contacts
-from dalembert.arm.foreign_arrays import run_foreign
 from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arm.names import INTERNAL, STATE, ArmType, refuse_change
+from dalembert.arm.terms import RESULTS
 from dalembert.base.algebra.records import settle
 from dalembert.base.arrays import SINGLE, Array, by_joint, is_lazy, real, shown
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.compiler.emit.source import SCALARS, checked_precision
 from dalembert.compiler.foreign.call import Named, call_of
-from dalembert.compiler.foreign.libraries import common_library, constant
+from dalembert.compiler.foreign.libraries import TITLES, common_library, constant
 from dalembert.compiler.kernel.batches import layout_of, over_threads
 from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities import joints, machine
@@ -272,15 +272,21 @@ class Compiled(metaclass=ArmType):
                 return self._run(quantity, inputs, given, formulation, out, threads)
             options = {"tip_wrench": side_by_side(acting), **given}
             return self.touching(tuple(acting))._run(quantity, inputs, options, formulation, out, threads)
-        if not PLAIN.issuperset(map(type, (*inputs.values(), *given.values()))):
-            if (library := common_library((*inputs.values(), *given.values()))) is not None:
-                return run_foreign(self, library, quantity, inputs | given, tuple(given), formulation, out, threads)
-            if any(map(is_lazy, (*inputs.values(), *given.values()))):
+        arrays = inputs | given
+        if not PLAIN.issuperset(map(type, arrays.values())):
+            if (library := common_library(arrays.values())) is not None:
+                for name, value in (("out", out), ("threads", threads)):
+                    if value is not None:
+                        raise ShapeError(
+                            f"{name} cannot be given with {TITLES[library]}: leave it out, and use the returned array"
+                        )
+                return self._run_foreign(library, quantity, arrays, tuple(given), formulation)
+            if any(map(is_lazy, arrays.values())):
                 return run_later(self, quantity, inputs, given, formulation, out, checked_threads(threads))
         threads = checked_threads(threads)
         if out is not None:
             _check_out(out)
-        arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
+        arrays = {name: self.checked(name, value) for name, value in arrays.items()}
         precision = precision_of(arrays.values())
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
@@ -288,6 +294,24 @@ class Compiled(metaclass=ArmType):
         if ufunc.nout == 1 and plain and not needs_placing(self.mechanism, quantity):
             self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
+
+    def _run_foreign(
+        self, library: str, quantity: str, arrays: dict[str, Any], options: tuple[str, ...], formulation: str | None
+    ) -> Any:
+        """A quantity for arrays of one library, possibly mixed with lists and NumPy arrays, as arrays of that library."""
+        key, sizes = self.foreign_call(quantity, formulation, options)
+        if library == "torch":
+            from dalembert.compiler.foreign import on_torch
+
+            return on_torch.run(key, sizes, arrays)
+        if library == "jax":
+            from dalembert.compiler.foreign import on_jax
+
+            on_jax.register_results(RESULTS)
+            return on_jax.run(key, sizes, arrays)
+        from dalembert.compiler.foreign import on_cupy
+
+        return on_cupy.run(key, sizes, arrays)
 
     def _run_kernel(
         self,

@@ -168,7 +168,7 @@ def test_derivatives_are_differences(name: str) -> None:
     """Forward and reverse mode, on floats."""
     points = [[0.3, 0.7], [0.9, -0.4], [0.2, 1.2]]
     graph = on_tape(name)
-    inputs, (y,) = [graph.on(k) for k in graph.inputs], [graph.on(k) for k in graph.outputs]
+    inputs, (y,) = ([Expr(graph, k) for k in lines] for lines in (graph.inputs, graph.outputs))
     slopes = gradient(graph, y, inputs)
     along = forward(graph, [y], {x.line: 1.0 + k for k, x in enumerate(inputs)})
     graph.outputs = []

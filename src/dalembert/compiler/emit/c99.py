@@ -19,7 +19,7 @@ from string import Template
 
 from dalembert.base.environment.version import __version__
 from dalembert.compiler.emit.c99_functions import own_functions
-from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.compiler.emit.source import Settings, Source, Unit, commented, description, operation_words
 from dalembert.compiler.emit.statements import Notation, Statement, Statements, array_names
 from dalembert.compiler.graph.order import workspace_slots
 from dalembert.compiler.graph.passes import live_lines
@@ -170,7 +170,7 @@ class _CText:
             "memory, keeps no state between calls, and is thread-safe."
         )
         body = description(self.unit, self.names, use, f"{self.settings.arithmetic}, {functions}", size=prod)
-        return "/*\n" + "".join(f" * {in_ascii(line)}".rstrip() + "\n" for line in body) + " */\n"
+        return "/*\n" + commented(" *", map(in_ascii, body)) + " */\n"
 
     def rows_prototype(self) -> str:
         """The prototype of the function for many states."""

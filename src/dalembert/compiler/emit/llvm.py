@@ -171,7 +171,10 @@ def function_parts(
     slot_of, slots = workspace_slots(
         [[(k, graph.operands(k)) for _, lines in chunks for k in lines] for chunks in packed]
     )
-    writers = _output_writers(graph, part_of, _constants(graph) if staged else [])
+    # an output is written by the part that computes its value; constants and inputs by the first
+    writers: dict[int, list[int]] = {}
+    for position in sorted({*range(len(graph.outputs))}.difference(_constants(graph) if staged else ())):
+        writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
     kept: list[list[int]] = [[] for _ in packed]
     for line in slot_of:
         kept[part_of[line]].append(line)
@@ -202,14 +205,6 @@ def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
 def _constants(graph: Graph) -> list[int]:
     """The outputs that are the same for all states."""
     return [position for position, line in enumerate(graph.outputs) if graph.op(line) == "const"]
-
-
-def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[int]) -> dict[int, list[int]]:
-    """The part that writes each output: the one that computes the value; for constants and inputs, the first."""
-    writers: dict[int, list[int]] = {}
-    for position in sorted({*range(len(graph.outputs))}.difference(left_out)):
-        writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
-    return writers
 
 
 def _lines_ahead(graph: Graph, signature: Signature, form: Form) -> dict[int, list[tuple[int, int]]]:
@@ -256,13 +251,19 @@ class TapePart(IR):
             for k in lines:
                 if kind == "lines":
                     operands = [self.value(a) for a in self.graph.operands(k)]
-                    self.names[k] = _instruction(self, self.graph.op(k), operands)
+                    self.names[k] = self.instruction(self.graph.op(k), operands)
                 for store in due.get(turn[k], ()):
                     store()
         for store in due.get(-1, ()):  # inputs and constants
             store()
         head = f"define internal void @{name}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
         return "\n".join([head, "entry:", *self.lines, "  ret void", "}"])
+
+    def instruction(self, op: str, operands: list[str]) -> str:
+        """The result of an operation."""
+        if op in WRITTEN:
+            return WRITTEN[op](self, *operands)
+        return self.let(INSTRUCTIONS[op].format(*operands, v=self.vector, s=self.suffix))
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
         """All stores, with the lines that they need."""
@@ -422,9 +423,3 @@ def _select(text: IR, condition: str, x: str, y: str) -> str:
 
 # operations that are several instructions
 WRITTEN: dict[str, Callable[..., str]] = {"sign": _sign, "less": _less, "select": _select, **ELEMENTARY}
-
-
-def _instruction(text: IR, op: str, operands: list[str]) -> str:
-    if op in WRITTEN:
-        return WRITTEN[op](text, *operands)
-    return text.let(INSTRUCTIONS[op].format(*operands, v=text.vector, s=text.suffix))

@@ -93,15 +93,14 @@ def many_rows(text: Wrapper, name: str) -> str:
     return text.function(f"void @{name}({', '.join(parameters)}) nounwind {ALONE}")
 
 
-WRAPPERS: dict[str, Callable[[Wrapper, str], str]] = {"state": one_state, "rows": many_rows}
-
-
-def wrapped(functions: Sequence[tuple[Graph, Signature, str]], form: Form, wrapper: str) -> str:
+def wrapped(
+    functions: Sequence[tuple[Graph, Signature, str]], form: Form, wrapper: Callable[[Wrapper, str], str]
+) -> str:
     """The module of one or several graphs, each with its function ``name`` around the tape."""
     texts, longest = [], 0
     for graph, signature, name in functions:
         prefix = "part" if len(functions) == 1 else f"{name}.part"
         parts, slots = function_parts(graph, signature, form, prefix)
-        texts += [*parts, WRAPPERS[wrapper](Wrapper(signature, len(parts), slots, form, prefix), name)]
+        texts += [*parts, wrapper(Wrapper(signature, len(parts), slots, form, prefix), name)]
         longest = max(longest, len(parts))
     return module(texts, form, inline=longest <= MOST_IN_LINE)

@@ -65,12 +65,12 @@ def check_input(library: str, name: str, array: Any, dtype: Any, floats: Contain
 
     ``torch.compile`` traces this function.
     """
-    arrays, noun, doubled, converted = _DIALECTS[library]
+    arrays, array_name, doubled, converted = _DIALECTS[library]
     if array.dtype not in floats:
         raise ShapeError(f"{name} has dtype {array.dtype}; {arrays} must be float32 or float64: pass {name}{doubled}")
     if array.dtype != dtype:
         raise ShapeError(
-            f"{name} has dtype {array.dtype} and another {noun} has {dtype}; all must have the same: pass "
+            f"{name} has dtype {array.dtype} and another {array_name} has {dtype}; all must have the same: pass "
             f"{name}{converted.format(dtype)}"
         )
     if array.ndim == 0 or array.shape[-1] != size:

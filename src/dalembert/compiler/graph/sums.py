@@ -17,6 +17,7 @@ again: they would rewrite −(x − y) as y − x, a second subtraction.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from typing import Any
 
 from dalembert.compiler.graph.passes import live_lines, operands_first, rewritten, use_counts
@@ -38,8 +39,8 @@ def condensed(graph: Graph) -> Graph:
     for _ in range(4):
         sums = Sums(best)
         sums.inline()
-        sums.expand()
-        sums.factor()
+        sums.repeat(sums.expanded)
+        sums.repeat(sums.factored)
         sums.share()
         after = sums.written(best)
         if cost(after) >= cost(best):
@@ -185,14 +186,15 @@ class Sums:
                     added(terms, b, c)
             self.sums[term] = terms
 
-    def expand(self) -> None:
-        """Expand one or two terms of a sum that are themselves sums, if that is cheaper."""
+    def repeat(self, step: Callable[[int, list[int]], bool]) -> None:
+        """Apply a step to every sum as long as it changes the sum."""
         uses = self.uses()
         for term in self.needed_sums():
-            while self._expanded(term, uses):
+            while step(term, uses):
                 pass
 
-    def _expanded(self, term: int, uses: list[int]) -> bool:
+    def expanded(self, term: int, uses: list[int]) -> bool:
+        """Expand one or two terms of a sum that are themselves sums, if that is cheaper."""
         terms = self.sums[term]
         parts = [b for b in terms if self.ops[b][0] == "sum" and len(self.sums[b]) <= 4]
         if len(terms) > LONG:
@@ -217,14 +219,8 @@ class Sums:
                 uses[inner] += uses[part] > 0
         return True
 
-    def factor(self) -> None:
+    def factored(self, term: int, uses: list[int]) -> bool:
         """x y + x z → x (y + z) for products that are used nowhere else."""
-        uses = self.uses()
-        for term in self.needed_sums():
-            while self._factored(term, uses):
-                pass
-
-    def _factored(self, term: int, uses: list[int]) -> bool:
         terms = self.sums[term]
         with_factor: dict[int, list[int]] = {}
         for b in terms:

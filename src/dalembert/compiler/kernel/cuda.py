@@ -91,13 +91,10 @@ def _context(device: int) -> Any:
     return _call("cuDevicePrimaryCtxRetain", _call("cuDeviceGet", device))
 
 
-def _attribute(device: int, name: str) -> int:
-    return int(_call("cuDeviceGetAttribute", getattr(_driver().CUdevice_attribute, name), _call("cuDeviceGet", device)))
-
-
 def _most_shared(device: int) -> int:
     """Bytes of shared memory available to a block."""
-    return _attribute(device, "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+    attribute = _driver().CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    return int(_call("cuDeviceGetAttribute", attribute, _call("cuDeviceGet", device)))
 
 
 # -- kernels -----------------------------------------------------------------------------------------

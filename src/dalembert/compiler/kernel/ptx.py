@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dalembert.compiler.emit.grid import AXES, BLOCK, grid_ir
-from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.compiler.emit.source import Settings, Source, Unit, commented, description
 from dalembert.compiler.emit.statements import array_names
 from dalembert.compiler.kernel.compile import compiled_for
 from dalembert.compiler.kernel.cuda import BYTES, GPU, USUAL_SHARED
@@ -31,14 +31,13 @@ def ptx(unit: Unit, settings: Settings) -> Source:
     code = compiled_for(GPU, dense, True, "static", strided).decode()
     use = _use(unit, scalar, numbers * BYTES[scalar])
     head = description(unit, array_names(unit, set()), " ".join(use), f"{settings.arithmetic}, no library functions")
-    notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks, *use]
+    notes = [*unit.notes, *use]
     if shutil.which("ptxas"):
         for name, needs in sorted(assembled(code, CARD).items()):
             notes.append(
                 f"{name}: {needs.registers} registers, {needs.spilled} bytes spilled, as assembled by ptxas for {CARD}."
             )
-    comment = "".join(f"// {line}".rstrip() + "\n" for line in head)
-    return Source({f"{unit.symbol}.ptx": f"{comment}\n{code}"}, tuple(notes))
+    return Source({f"{unit.symbol}.ptx": f"{commented('//', head)}\n{code}"}, tuple(notes))
 
 
 def _use(unit: Unit, scalar: str, shared: int) -> list[str]:
@@ -48,15 +47,13 @@ def _use(unit: Unit, scalar: str, shared: int) -> list[str]:
     rows = ", ".join(f"stride of {name}" for name in inputs)
     sentences = [
         f"{unit.symbol}({', '.join(arrays)}, {rows}, count): device pointers to {scalar}s, the distance in bytes "
-        "between "
-        "rows of each input (0: the same row for all), and the number of states, all 64-bit; rows of outputs are "
-        "contiguous.",
+        "between rows of each input (0: the same row for all), and the number of states, all 64-bit; rows of "
+        "outputs are contiguous.",
         f"Launch it with exactly {BLOCK[scalar]} threads in each of ceil(count / {BLOCK[scalar]}) blocks, and "
         f"{BLOCK[scalar] * shared:,} bytes of dynamic shared memory, {shared} per thread.",
         f"{unit.symbol}_strided({', '.join(arrays)}, count, lengths of the last {AXES - 1} of {AXES} leading axes, "
-        f"{AXES} "
-        "strides of each array, strides of all core axes): for arrays of any strides, in bytes; needs no shared "
-        "memory.",
+        f"{AXES} strides of each array, strides of all core axes): for arrays of any strides, in bytes; needs no "
+        "shared memory.",
     ]
     if BLOCK[scalar] * shared > USUAL_SHARED:
         sentences.insert(

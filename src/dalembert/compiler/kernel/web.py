@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dalembert.base.environment.version import __version__
 from dalembert.compiler.emit.source import LICENCE, Settings, Source, Unit, operation_words
-from dalembert.compiler.emit.wrappers import wrapped
+from dalembert.compiler.emit.wrappers import many_rows, wrapped
 from dalembert.compiler.kernel.compile import compiled_for
 from dalembert.compiler.kernel.machines import MACHINES
 from dalembert.compiler.kernel.wasm import PAGE, wasm_module
@@ -35,7 +35,7 @@ def wasm(units: Sequence[Unit], settings: Settings, name: str) -> Source:
             )
     machine = MACHINES["wasm"]
     form = replace(machine.form(settings.scalar), flags=False)
-    ir = wrapped([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
+    ir = wrapped([(unit.graph, unit.signature, unit.name) for unit in units], form, many_rows)
     about = {
         "functions": {
             unit.name: {

@@ -111,9 +111,14 @@ def _tangent(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y:
 
     seeds: dict[int, Any] = {}
     for direction, name in entry.weights.items():
-        row = Chain(mechanism, x["q"]).push(x[direction]) if _follows(mechanism, name) else x[direction]
-        seeds |= {scalar.line: slope for scalar, slope in zip(x[name], row, strict=True)}
+        seeds |= _seeds(mechanism, x, name, x[direction])
     return derivative.forward(graph, y, seeds)
+
+
+def _seeds(mechanism: AnyMechanism, x: Lists, name: str, direction: list[Any]) -> dict[int, Any]:
+    """The slopes of an input's lines along a direction."""
+    row = Chain(mechanism, x["q"]).push(direction) if _follows(mechanism, name) else direction
+    return {scalar.line: slope for scalar, slope in zip(x[name], row, strict=True)}
 
 
 def _jacobian(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:
@@ -124,12 +129,8 @@ def _jacobian(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y
     rows: list[dict[str, list[Any]]] = [{} for _ in y]
     if sum(sizes.values()) <= len(y):
         for name, size in sizes.items():
-            columns = []
-            for k in range(size):
-                unit = [1.0 if k == j else 0.0 for j in range(size)]
-                along = Chain(mechanism, x["q"]).push(unit) if _follows(mechanism, name) else unit
-                seeds = {scalar.line: slope for scalar, slope in zip(x[name], along, strict=True)}
-                columns.append(derivative.forward(graph, y, seeds))
+            units = ([1.0 if k == j else 0.0 for j in range(size)] for k in range(size))
+            columns = [derivative.forward(graph, y, _seeds(mechanism, x, name, unit)) for unit in units]
             for i, row in enumerate(rows):
                 row[name] = [column[i] for column in columns]
     else:

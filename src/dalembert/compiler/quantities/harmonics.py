@@ -20,7 +20,6 @@ from dalembert.base.algebra.trigonometric_sum import Key, Letters, Trigonometric
 from dalembert.compiler.graph.passes import factored, live_lines, pruned
 from dalembert.compiler.graph.sums import cost
 from dalembert.compiler.graph.tape import ON_SCALARS, Expr, Graph, evaluate
-from dalembert.compiler.quantities.machine import Arrays
 from dalembert.errors import DalembertError
 
 NEGLIGIBLE = 1e-16  # a coefficient relative to the largest one of the same inputs
@@ -31,7 +30,7 @@ class ClosedFormTooLarge(DalembertError):
     """The closed form has so many terms that it cannot be the cheaper one."""
 
 
-def closed_form(arrays: Arrays, values: Callable[[Arrays], Any]) -> list[Any]:
+def closed_form(arrays: dict[str, Any], values: Callable[[dict[str, Any]], Any]) -> list[Any]:
     """A quantity from trigonometric polynomials, grouped by inputs or by angle, whichever takes fewer operations."""
     graph = Graph()
     graph.output(flat(values({x: [graph.input(f"{x}{k + 1}") for k in range(len(row))] for x, row in arrays.items()})))

@@ -74,15 +74,16 @@ def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -
     return friction.friction_torque(m, q or nothing, qd, load or nothing)
 
 
-def _lighter_forward_dynamics(m: Mechanism) -> str | None:
-    """Articulated bodies if the tree is deep.
+def _rivals_of_forward_dynamics(m: AnyMechanism) -> tuple[str, ...]:
+    """Only articulated bodies if the tree is deep.
 
     Factorising B takes d (d + 1)/2 products for a joint with d ancestors; articulated bodies are linear in the joints.
     """
     depth: list[int] = []
-    for body in m.bodies:
+    for body in m.tree.bodies:
         depth.append(depth[body.parent] + 1 if body.parent >= 0 else 0)
-    return "articulated" if sum(d * (d + 1) / 2 for d in depth) > DEEP * m.n else None
+    deep = sum(d * (d + 1) / 2 for d in depth) > DEEP * len(depth)
+    return ("articulated",) if deep else ("composite", "articulated")
 
 
 def _fields(function: Equations) -> Equations:
@@ -207,10 +208,6 @@ def _closure(m: AnyMechanism, q: Values) -> Any:
     return cosines, [sin(x) if isinstance(x, Angle) else 0.0 for x in positions]
 
 
-def _gamma(m: AnyMechanism, q: Values) -> Any:
-    return list(zip(*Chain(m, q).Gamma, strict=True))
-
-
 def _gamma_dot(m: AnyMechanism, q: Values, qd: Values) -> Any:
     chain = Chain(m, q, qd)
     return list(zip(*chain.Gamma_dot(chain.Gamma), strict=True))
@@ -270,7 +267,7 @@ JOINTS = table("joints", {
             "articulated": _on_moving_base(articulated.forward_dynamics),
             "column-by-column": _on_moving_base(forward_dynamics.as_in_the_book),
         },
-        CONTACT, rivals=("composite", "articulated"), cheapest=_lighter_forward_dynamics,
+        CONTACT, rivals=_rivals_of_forward_dynamics,
         independent={"composite": _on_moving_base(pulled.forward_dynamics)},
     ),
     "inertia_matrix": Quantity(
@@ -411,7 +408,7 @@ JOINTS = table("joints", {
         {"passive-joints": _on_moving_base(pulled.loop_wrenches)}, CONTACT, where="loops", whole=SUMMANDS,
     ),
     "closure": Quantity("q -> cos(N), sin(N)", "γ(q_a) by cosines and sines", {"closure": _closure}, where="coordinates"),
-    "closure_jacobian": Quantity("q -> Gamma(N,n)", "Γ = ∂γ/∂q_a", {"closure": _gamma}, where="coordinates"),
+    "closure_jacobian": Quantity("q -> Gamma(N,n)", "Γ = ∂γ/∂q_a", {"closure": lambda m, q: [*zip(*Chain(m, q).Gamma, strict=True)]}, where="coordinates"),
     "closure_derivative": Quantity(
         "q, qd -> Gamma_dot(N,n)", "Γ̇ along a motion", {"closure": _gamma_dot}, where="coordinates"
     ),

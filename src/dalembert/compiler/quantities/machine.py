@@ -119,8 +119,8 @@ class Quantity:
     pulled    a rule by which the quantity follows from that of the tree if the coordinates are not the tree's: a
               function of the mechanism, the arrays by name, and the tree's equations
     independent  in addition or instead, equations in the independent coordinates, by formulation
-    rivals    formulations among which the one with the fewest operations is used by default
-    cheapest  the cheapest rival, a function of the mechanism; None if the rivals must be traced to find it
+    rivals    formulations among which the one with the fewest operations is used by default, a function of the mechanism;
+              several must be traced to find it
     whole     terms of ``SUMMANDS`` that an approximate model must not omit for the quantity to have a meaning
     where     what a mechanism must have: "coordinates" that are not those of its tree, or "loops"
     sizes     the values of further letters, a function of the mechanism and of the arguments that :meth:`of` binds
@@ -137,8 +137,7 @@ class Quantity:
     options: tuple[str, ...] = ()
     pulled: Callable[[Any, Arrays, Equations], Any] | None = None
     independent: Mapping[str, Equations] = field(default_factory=dict)
-    rivals: tuple[str, ...] = ()
-    cheapest: Callable[[Any], str | None] = lambda mechanism: None
+    rivals: Callable[[Any], tuple[str, ...]] = lambda mechanism: ()
     whole: tuple[str, ...] = ()
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = lambda mechanism, *bound: {}
@@ -209,10 +208,7 @@ class Quantity:
     def contenders(self, mechanism: AnyMechanism) -> tuple[str, ...]:
         """The formulations among which the one with the fewest operations is used by default."""
         known = self.formulations(mechanism)
-        rivals = known[:1]
-        if self.rivals and set(self.rivals) <= set(known):
-            lightest = self.cheapest(mechanism)
-            rivals = self.rivals if lightest is None else (lightest,)
+        rivals = tuple(name for name in self.rivals(mechanism) if name in known) or known[:1]
         return (*rivals, CLOSED_FORM) if mechanism.n <= MOST_COORDINATES and CLOSED_FORM in known else rivals
 
     @property

@@ -368,10 +368,6 @@ class _Draft:
 # -- Runge–Kutta, smooth ---------------------------------------------------------------------------
 
 
-def _articulated(setting: Setting, *values: Any) -> Any:
-    return (articulated.forward_dynamics(stepping.smooth(setting.mechanism), *values),)
-
-
 def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     n, draft = setting.n, _Draft(setting, plan, tableau.instants)
     unsafe, end = "", len(tableau.b) + 1
@@ -387,7 +383,13 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     draft.combine(tableau, "h", unsafe)
     # for many joints, the formulation that is linear in their number
     long = n > 8 and setting.mechanism.identity and not plan.parameters and not setting.mechanism.omitted
-    draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
+
+    def accelerate(setting: Setting, *values: Any) -> Any:
+        if long:
+            return (articulated.forward_dynamics(stepping.smooth(setting.mechanism), *values),)
+        return (stepping.accelerate(setting, *values),)
+
+    draft.pieces["accelerate"] = draft.loaded(accelerate)
     slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
     return draft.finished(slots, {"q": f"q{end}", "qd": f"v{end}"}, {})
 
