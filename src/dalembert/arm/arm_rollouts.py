@@ -138,10 +138,13 @@ class Rollouts(Compiled):
                 return motion
         from dalembert.compiler.quantities.rollouts import Plan
 
-        steps = _whole("steps", steps)
-        every = steps if every is None else _whole("every", every)
+        every = steps if every is None else every
         threads = checked_threads(threads)
-        if steps < 1 or every < 1 or steps % every:
+        try:
+            possible = min(index(steps), index(every)) >= 1 and steps % every == 0
+        except TypeError:
+            possible = False
+        if not possible:
             raise DalembertError(
                 f"every is {shown(every)} and steps is {shown(steps)}; both must be whole numbers from 1, and every must divide "
                 "steps"
@@ -218,13 +221,6 @@ class Rollouts(Compiled):
 
     def _checked_rollout(self, arrays: dict[str, Any]) -> dict[str, Any]:
         return {name: self.fitting(name, array) for name, array in arrays.items()}
-
-
-def _whole(name: str, value: Any) -> int:
-    try:
-        return index(value)
-    except TypeError:
-        raise DalembertError(f"{name} is {shown(value)}; it must be a whole number") from None
 
 
 def _stepwise(arrays: Mapping[str, Any], steps: int) -> bool:

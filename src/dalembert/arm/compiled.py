@@ -220,10 +220,6 @@ class Compiled(metaclass=ArmType):
             inputs = _names("by", by)
             entries = [derivative_by(entry, inputs) for entry in entries]
             given = tuple(option for option in given if option not in inputs)
-        if not (function is None or isinstance(function, str)):
-            raise DalembertError(
-                f"function is {shown(function)}; it must be a name, or None for the names of the quantities"
-            )
         settings: dict[str, Any] = {"formulation": formulation, "options": given, "model": self.robot}
         if separate:
             units, files = units_apart(self.mechanism, self.name, entries, function, **settings)

@@ -13,6 +13,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import prod
 from pathlib import Path
 from string import Template
@@ -250,11 +251,9 @@ class _CText:
         results, scales = expected_outputs(unit.graph, unit.samples, unit.signature)
         starts: dict[str, int] = {}
         for arrays in (unit.signature.inputs, unit.signature.outputs):
-            at = 0
-            for name, shape in arrays:
-                starts[name] = at
-                at += prod(shape)
-        sizes = [sum(prod(shape) for _, shape in arrays) for arrays in (unit.signature.inputs, unit.signature.outputs)]
+            places = accumulate((prod(shape) for _, shape in arrays), initial=0)
+            starts |= {name: place for (name, _), place in zip(arrays, places, strict=False)}
+        sizes = [len(unit.graph.inputs), len(unit.graph.outputs)]
 
         def signed(value: float) -> str:
             return f"-{number(-value)}" if math.copysign(1.0, value) < 0 else number(value)

@@ -263,9 +263,9 @@ class _GridKernel(Wrapper):
         self.block()
         return self.dense_kernel(name)
 
-    def shared(self, before: int, offset: str = "0") -> str:
+    def shared(self, before: int) -> str:
         """An address in shared memory after ``before`` numbers for each thread of the block."""
-        start = self.let(f"add i64 {offset}, {BLOCK[self.scalar] * before}")
+        start = self.let(f"add i64 0, {BLOCK[self.scalar] * before}")
         return self.let(f"getelementptr {self.scalar}, ptr addrspace(3) @staging, i64 {start}")
 
     def copied_in(self) -> list[str]:

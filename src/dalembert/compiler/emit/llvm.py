@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate, pairwise
 from math import prod
 
 from dalembert.compiler.emit.elementary import ELEMENTARY
@@ -384,20 +385,14 @@ def _runs(elements: list[int], longest: int) -> Iterator[list[int]]:
 
 def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
     """input line → (array, element)"""
-    where, lines = {}, iter(graph.inputs)
-    for array, (_, shape) in enumerate(signature.inputs):
-        for element in range(prod(shape)):
-            where[next(lines)] = (array, element)
-    return where
+    lines = iter(graph.inputs)
+    return {next(lines): (a, k) for a, (_, shape) in enumerate(signature.inputs) for k in range(prod(shape))}
 
 
 def output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     """(array, first output, last output + 1)"""
-    starts, at = [], 0
-    for k, (_, shape) in enumerate(signature.outputs):
-        starts.append((len(signature.inputs) + k, at, at + prod(shape)))
-        at += prod(shape)
-    return starts
+    ends = accumulate((prod(shape) for _, shape in signature.outputs), initial=0)
+    return [(array, start, end) for array, (start, end) in enumerate(pairwise(ends), len(signature.inputs))]
 
 
 def _sign(text: IR, x: str) -> str:

@@ -65,9 +65,11 @@ def target_of(name: str) -> CodeTarget:
 
 
 def emitted(units: Sequence[Unit], files: str, name: str, precision: str | None = None, libm: bool = True) -> Source:
-    """The files for a target, with one function for each unit; the name ``files`` is that of files with several."""
+    """The files for a target, with one function for each unit; ``files`` is their name if there are several.
+
+    The options have been checked by :func:`check_settings`.
+    """
     target = target_of(name)
-    check_settings(name, precision, libm, separate=len(units) > 1)
     settings = Settings(SCALARS[precision or target.precisions[0]], libm)
     if target.several is not None:
         return target.several(units, settings, files)

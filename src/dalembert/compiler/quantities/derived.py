@@ -161,15 +161,10 @@ def derivative_of(
     source.check_options(options)
     inputs = {**source.inputs, **source.shapes_of(options)}
     by = tuple(inputs) if by is None else by
-    if wrong := [name for name in by if name not in inputs]:
+    if not by or len(set(by) & inputs.keys()) < len(by):
         raise DalembertError(
-            f"{source.name} has no input '{wrong[0]}' with respect to which it could be differentiated; with the given options "
-            f"its inputs are {', '.join(inputs)}"
-        )
-    if not by or len(set(by)) < len(by):
-        raise DalembertError(
-            f"{source.name} cannot be differentiated with respect to ({', '.join(by)}); name at least one input, each once, "
-            f"of {', '.join(inputs)}"
+            f"{source.name} cannot be differentiated with respect to ({', '.join(by)}); name at least one input, each once: "
+            f"with the given options these are {', '.join(inputs)}"
         )
     sizes = {name: ("n",) if shape == ("Q",) else shape for name, shape in inputs.items()}
     weights: dict[str, str] = {}

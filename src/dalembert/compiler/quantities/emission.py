@@ -18,6 +18,7 @@ from math import prod
 from typing import Any
 
 from dalembert.base.algebra.scalars import flat
+from dalembert.base.arrays import shown
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.source import Unit, plain
 from dalembert.compiler.graph.count import count
@@ -163,14 +164,10 @@ def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         raise DalembertError(f"the quantity '{twice[0]}' is requested twice; name each once")
     name = "_".join(names) if function is None else function
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+    if not (isinstance(name, str) and len(name) <= LONGEST and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)):
         raise DalembertError(
-            f"the function cannot be called {name!r}; a name consists of letters, digits and _ and begins with a letter"
-        )
-    if len(name) > LONGEST:
-        raise DalembertError(
-            f"the function's name '{name}' has {len(name)} characters, more than {LONGEST}; give a shorter one, "
-            "--function NAME (function=...)"
+            f"the function cannot be called {shown(name)}; a name consists of at most {LONGEST} letters, digits and _ and "
+            "begins with a letter: choose one, --function NAME (function=...)"
         )
     return name
 
