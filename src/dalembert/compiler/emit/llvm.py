@@ -29,7 +29,7 @@ from dalembert.compiler.emit.ir import IR, Form
 from dalembert.compiler.emit.numpy_loops import loops
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.transpose import declarations, group_of, load_group, rows_function, store_group
-from dalembert.compiler.emit.trigonometry import ANY, FAR, any_function, far_function, sincos
+from dalembert.compiler.emit.trigonometry import ANY, FAR, FarSine, any_function, sincos
 from dalembert.compiler.graph.order import workspace_slots
 from dalembert.compiler.graph.passes import live_lines
 from dalembert.compiler.graph.tape import Graph
@@ -100,7 +100,7 @@ def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> 
     if any(f"@{ANY}(" in function for function in functions):
         declared += any_function(form.scalar)
     if any(f"@{FAR}(" in function for function in (*declared, *functions)):
-        declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
+        declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *FarSine(form.scalar).written()]
     bits = 8 * form.bytes * form.width
     kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline] + '"no-builtins" ' * (not form.flags)
     attributes = (

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
@@ -239,13 +239,8 @@ def collapsed(
     return tuple(lengths), [tuple(of) for of in kept_strides]
 
 
-class Launch(NamedTuple):
-    """One launch of a kernel: the offset of each array, and the arguments that follow the arrays' addresses."""
-
-    kernel: Loaded
-    states: int
-    offsets: tuple[int, ...]
-    numbers: tuple[int, ...]
+# a kernel, its number of states, the offset of each array, and the arguments that follow the arrays' addresses
+Launch = tuple[Loaded, int, tuple[int, ...], tuple[int, ...]]
 
 
 def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
@@ -280,11 +275,11 @@ def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], devi
     if contiguous and len(lengths) <= 1 and all(dense[inputs:]):
         count = prod(lengths)
         kernel = of.loaded(device, of.kind if all(dense) else "direct")
-        return [Launch(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
+        return [(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
     kernel = of.loaded(device, "strided")
     flat = [stride for of in core_strides for stride in of]
     return [
-        Launch(kernel, prod(inner), tuple(offsets), (prod(inner), *inner[1:], *(x for of in within for x in of), *flat))
+        (kernel, prod(inner), tuple(offsets), (prod(inner), *inner[1:], *(x for of in within for x in of), *flat))
         for offsets, inner, within in _by_axes(lengths, steps)
     ]
 

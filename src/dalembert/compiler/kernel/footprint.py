@@ -26,15 +26,8 @@ class _Function(NamedTuple):
     instructions: int
 
 
-class Footprint(NamedTuple):
-    """Bytes of stack below a call, and total number of instructions."""
-
-    stack: int
-    instructions: int
-
-
-def footprint(assembly: str, name: str) -> Footprint:
-    """The maximum stack depth below a call of a function, and the number of instructions of the whole text.
+def footprint(assembly: str, name: str) -> tuple[int, int]:
+    """The maximum stack depth below a call of a function, in bytes, and the number of instructions of the whole text.
 
     Functions must not be recursive. If they are marked ``uwtable``, LLVM reports the stack offset. On ARM this would
     require library symbols; there the offset is taken from the instructions at the start of a function.
@@ -45,7 +38,7 @@ def footprint(assembly: str, name: str) -> Footprint:
         of = functions[function]
         return of.frame + max((deepest(other) for other in of.calls & functions.keys()), default=0)
 
-    return Footprint(deepest(name), sum(of.instructions for of in functions.values()))
+    return deepest(name), sum(of.instructions for of in functions.values())
 
 
 def _functions(assembly: str) -> Iterator[tuple[str, list[str]]]:

@@ -43,9 +43,9 @@ def object_files(name: str, unit: Unit, settings: Settings, *, rows: bool = True
     notes = [*unit.notes]
     if measured:
         marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
-        needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
+        stack, instructions = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
         notes.append(
-            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, {needs.instructions:,} "
+            f"{flash(content):,} bytes of flash (code and constants), {stack:,} bytes of stack, {instructions:,} "
             f"instructions{' in the function for one state' if rows else ''}, counted in the file."
         )
         if missing := undefined(content):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dalembert.errors import DalembertError
 
@@ -195,15 +195,8 @@ class _ObjectFile:
         return end
 
 
-class WasmModule(NamedTuple):
-    """A module, and the number of pages at the start of the memory that belong to it."""
-
-    content: bytes
-    pages: int
-
-
-def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any]) -> WasmModule:
-    """The module of an object file.
+def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any]) -> tuple[bytes, int]:
+    """The module of an object file, and the number of pages at the start of the memory that belong to it.
 
     exported  the functions that can be called
     about     content of the custom section "dalembert", written as JSON
@@ -232,4 +225,4 @@ def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any
     for name in ("types", "imports", "functions", "globals", "exports", "code", "data", "custom"):
         body = written.get(name, file.sections.get(SECTIONS[name]))
         content += section(name, body) if body is not None else b""
-    return WasmModule(content, pages)
+    return content, pages

@@ -49,11 +49,11 @@ def wasm(units: Sequence[Unit], settings: Settings, name: str) -> Source:
         "digest": units[0].digest,
         "made": f"dalembert {__version__}. {LICENCE}",
     }
-    module = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], about)
-    files: dict[str, str | bytes] = {f"{name}.wasm": module.content, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
+    module, pages = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], about)
+    files: dict[str, str | bytes] = {f"{name}.wasm": module, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
     notes = [f"{unit.name}: {operation_words(unit.operations)}." for unit in units]
     notes.append(
-        f"{len(module.content):,} bytes, {form.width} states in parallel; the first {module.pages * PAGE:,} bytes of "
+        f"{len(module):,} bytes, {form.width} states in parallel; the first {pages * PAGE:,} bytes of "
         "the memory belong to the module."
     )
     remarks = dict.fromkeys(remark for unit in units for remark in unit.remarks)

@@ -422,10 +422,9 @@ JOINTS = table("joints", {
 })  # fmt: skip
 
 
-def known(mechanism: AnyMechanism | None = None) -> dict[str, Quantity]:
-    """The quantities of a mechanism; by default those of an open arm."""
-    has = {"": True, "coordinates": mechanism is not None and not mechanism.identity}
-    has["loops"] = mechanism is not None and bool(mechanism.loops)
+def known(mechanism: AnyMechanism) -> dict[str, Quantity]:
+    """The quantities of a mechanism."""
+    has = {"": True, "coordinates": not mechanism.identity, "loops": bool(mechanism.loops)}
     return {name: entry for name, entry in JOINTS.items() if has[entry.where]}
 
 
