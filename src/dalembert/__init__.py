@@ -9,21 +9,10 @@
 
 from __future__ import annotations
 
+from dalembert import errors as errors
 from dalembert.base.bibliography import introduction as _introduction
 from dalembert.base.environment.version import __version__ as __version__
 from dalembert.compiler.kernel import forks as _forks  # noqa: F401
-from dalembert.errors import (
-    ClosureError,
-    DalembertError,
-    LimitError,
-    MissingExtraError,
-    PathError,
-    RobotError,
-    ShapeError,
-    SimulationError,
-    SingularInertiaError,
-    SingularityError,
-)
 
 __doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) and M (2.11).\n"
 
@@ -33,61 +22,82 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
 
-    from dalembert.arm import Arm
-    from dalembert.compiler.kernel.cache import CacheWarning
-    from dalembert.robot import (
-        Coupling,
-        Frame,
-        Friction,
-        Gear,
-        Inertia,
-        Joint,
-        Limits,
-        Link,
-        Loop,
-        Motor,
-        Placement,
-        Robot,
-        Rotor,
-        Shape,
-    )
-    from dalembert.robot.drives.catalogue import read_gears, read_motors
-    from dalembert.robot.model.plausibility import ModelWarning, PhysicalWarning
-    from dalembert.views.report.report_page import write_report
-    from dalembert.views.report.study import study
-    from dalembert.views.web.live_page import write_page
-    from dalembert.work.analysis.workspace import workspace_map
-    from dalembert.work.identification.excitation.excitation import excite
-    from dalembert.work.identification.fitting.fit import IdentificationWarning, identify
-    from dalembert.work.identification.fitting.fit_options import (
-        EstimatorOptions,
-        FilterOptions,
-        ModelOptions,
-        SelectionOptions,
-        ValidationOptions,
-    )
-    from dalembert.work.identification.fitting.parameter_set import ParameterSet
-    from dalembert.work.identification.payload.payload import identify_payload
-    from dalembert.work.identification.records.fit_comparison import compare_fits
-    from dalembert.work.identification.records.fit_record import FitRecord, read_fit
-    from dalembert.work.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
-    from dalembert.work.simulation.recorded import RecordedTorque, read_torques
-    from dalembert.work.simulation.simulate import simulate
-    from dalembert.work.sizing.drive_selection import select_drives
-    from dalembert.work.sizing.monte_carlo import MonteCarlo, Tolerances, monte_carlo
-    from dalembert.work.sizing.sizing import size
-    from dalembert.work.tip.controller import OperationalController, Wall
-    from dalembert.work.trajectory.kinematics.configurations import inverse_kinematics
-    from dalembert.work.trajectory.planning.cartesian import circle, line
-    from dalembert.work.trajectory.planning.events import PayloadEvent, WrenchEvent
-    from dalembert.work.trajectory.planning.fourier import fourier
-    from dalembert.work.trajectory.planning.joined import join
-    from dalembert.work.trajectory.planning.monotone import InterpolationWarning
-    from dalembert.work.trajectory.planning.motion_doubts import MotionWarning
-    from dalembert.work.trajectory.planning.motion_file import read_trajectory
-    from dalembert.work.trajectory.planning.profiles import polynomial, trapezoidal, triangular
-    from dalembert.work.trajectory.planning.splines import spline
-    from dalembert.work.trajectory.planning.trajectory import Trajectory
+    from dalembert.arm import Arm as Arm
+    from dalembert.compiler.kernel.cache import CacheWarning as CacheWarning
+    from dalembert.errors import ClosureError as ClosureError
+    from dalembert.errors import DalembertError as DalembertError
+    from dalembert.errors import LimitError as LimitError
+    from dalembert.errors import MissingExtraError as MissingExtraError
+    from dalembert.errors import PathError as PathError
+    from dalembert.errors import RobotError as RobotError
+    from dalembert.errors import ShapeError as ShapeError
+    from dalembert.errors import SimulationError as SimulationError
+    from dalembert.errors import SingularInertiaError as SingularInertiaError
+    from dalembert.errors import SingularityError as SingularityError
+    from dalembert.robot import Coupling as Coupling
+    from dalembert.robot import Frame as Frame
+    from dalembert.robot import Friction as Friction
+    from dalembert.robot import Gear as Gear
+    from dalembert.robot import Inertia as Inertia
+    from dalembert.robot import Joint as Joint
+    from dalembert.robot import Limits as Limits
+    from dalembert.robot import Link as Link
+    from dalembert.robot import Loop as Loop
+    from dalembert.robot import Motor as Motor
+    from dalembert.robot import Placement as Placement
+    from dalembert.robot import Robot as Robot
+    from dalembert.robot import Rotor as Rotor
+    from dalembert.robot import Shape as Shape
+    from dalembert.robot.drives.catalogue import read_gears as read_gears
+    from dalembert.robot.drives.catalogue import read_motors as read_motors
+    from dalembert.robot.model.plausibility import ModelWarning as ModelWarning
+    from dalembert.robot.model.plausibility import PhysicalWarning as PhysicalWarning
+    from dalembert.views.report.report_page import write_report as write_report
+    from dalembert.views.report.study import study as study
+    from dalembert.views.web.live_page import write_page as write_page
+    from dalembert.work.analysis.workspace import workspace_map as workspace_map
+    from dalembert.work.identification.excitation.excitation import excite as excite
+    from dalembert.work.identification.fitting.fit import IdentificationWarning as IdentificationWarning
+    from dalembert.work.identification.fitting.fit import identify as identify
+    from dalembert.work.identification.fitting.fit_options import EstimatorOptions as EstimatorOptions
+    from dalembert.work.identification.fitting.fit_options import FilterOptions as FilterOptions
+    from dalembert.work.identification.fitting.fit_options import ModelOptions as ModelOptions
+    from dalembert.work.identification.fitting.fit_options import SelectionOptions as SelectionOptions
+    from dalembert.work.identification.fitting.fit_options import ValidationOptions as ValidationOptions
+    from dalembert.work.identification.fitting.parameter_set import ParameterSet as ParameterSet
+    from dalembert.work.identification.payload.payload import identify_payload as identify_payload
+    from dalembert.work.identification.records.fit_comparison import compare_fits as compare_fits
+    from dalembert.work.identification.records.fit_record import FitRecord as FitRecord
+    from dalembert.work.identification.records.fit_record import read_fit as read_fit
+    from dalembert.work.simulation.controllers import PD as PD
+    from dalembert.work.simulation.controllers import Adaptive as Adaptive
+    from dalembert.work.simulation.controllers import ComputedTorque as ComputedTorque
+    from dalembert.work.simulation.controllers import Feedforward as Feedforward
+    from dalembert.work.simulation.recorded import RecordedTorque as RecordedTorque
+    from dalembert.work.simulation.recorded import read_torques as read_torques
+    from dalembert.work.simulation.simulate import simulate as simulate
+    from dalembert.work.sizing.drive_selection import select_drives as select_drives
+    from dalembert.work.sizing.monte_carlo import MonteCarlo as MonteCarlo
+    from dalembert.work.sizing.monte_carlo import Tolerances as Tolerances
+    from dalembert.work.sizing.monte_carlo import monte_carlo as monte_carlo
+    from dalembert.work.sizing.sizing import size as size
+    from dalembert.work.tip.controller import OperationalController as OperationalController
+    from dalembert.work.tip.controller import Wall as Wall
+    from dalembert.work.trajectory.kinematics.configurations import inverse_kinematics as inverse_kinematics
+    from dalembert.work.trajectory.planning.cartesian import circle as circle
+    from dalembert.work.trajectory.planning.cartesian import line as line
+    from dalembert.work.trajectory.planning.events import PayloadEvent as PayloadEvent
+    from dalembert.work.trajectory.planning.events import WrenchEvent as WrenchEvent
+    from dalembert.work.trajectory.planning.fourier import fourier as fourier
+    from dalembert.work.trajectory.planning.joined import join as join
+    from dalembert.work.trajectory.planning.monotone import InterpolationWarning as InterpolationWarning
+    from dalembert.work.trajectory.planning.motion_doubts import MotionWarning as MotionWarning
+    from dalembert.work.trajectory.planning.motion_file import read_trajectory as read_trajectory
+    from dalembert.work.trajectory.planning.profiles import polynomial as polynomial
+    from dalembert.work.trajectory.planning.profiles import trapezoidal as trapezoidal
+    from dalembert.work.trajectory.planning.profiles import triangular as triangular
+    from dalembert.work.trajectory.planning.splines import spline as spline
+    from dalembert.work.trajectory.planning.trajectory import Trajectory as Trajectory
 
 # names that are imported on first use, by module: the same list as above, which is for type checkers
 _LATER = {
@@ -106,6 +116,8 @@ _LATER = {
         "work.identification.payload.payload": "identify_payload",
         "work.identification.records.fit_record": "FitRecord read_fit",
         "compiler.kernel.cache": "CacheWarning",
+        "errors": "ClosureError DalembertError LimitError MissingExtraError PathError RobotError ShapeError SimulationError "
+        "SingularInertiaError SingularityError",
         "views.report.report_page": "write_report",
         "views.report.study": "study",
         "robot": "Coupling Frame Friction Gear Inertia Joint Limits Link Loop Motor Placement Robot Rotor Shape",
@@ -131,87 +143,7 @@ _LATER = {
     for name in names.split()
 }
 
-__all__ = [
-    "PD",
-    "Adaptive",
-    "Arm",
-    "CacheWarning",
-    "ClosureError",
-    "ComputedTorque",
-    "Coupling",
-    "DalembertError",
-    "EstimatorOptions",
-    "Feedforward",
-    "FilterOptions",
-    "FitRecord",
-    "Frame",
-    "Friction",
-    "Gear",
-    "IdentificationWarning",
-    "Inertia",
-    "InterpolationWarning",
-    "Joint",
-    "LimitError",
-    "Limits",
-    "Link",
-    "Loop",
-    "MissingExtraError",
-    "ModelOptions",
-    "ModelWarning",
-    "MonteCarlo",
-    "MotionWarning",
-    "Motor",
-    "OperationalController",
-    "ParameterSet",
-    "PathError",
-    "PayloadEvent",
-    "PhysicalWarning",
-    "Placement",
-    "RecordedTorque",
-    "Robot",
-    "RobotError",
-    "Rotor",
-    "SelectionOptions",
-    "Shape",
-    "ShapeError",
-    "SimulationError",
-    "SingularInertiaError",
-    "SingularityError",
-    "Tolerances",
-    "Trajectory",
-    "ValidationOptions",
-    "Wall",
-    "WrenchEvent",
-    "arms",
-    "circle",
-    "compare_fits",
-    "excite",
-    "fourier",
-    "from_dh",
-    "identify",
-    "identify_payload",
-    "inverse_kinematics",
-    "join",
-    "line",
-    "load",
-    "monte_carlo",
-    "polynomial",
-    "read_fit",
-    "read_gears",
-    "read_motors",
-    "read_torques",
-    "read_trajectory",
-    "select_drives",
-    "simulate",
-    "size",
-    "spline",
-    "study",
-    "trapezoidal",
-    "triangular",
-    "workspace_map",
-    "write_page",
-    "write_report",
-]
+__all__ = sorted((*_LATER, "arms", "from_dh", "load"))
 
 
 def __getattr__(name: str) -> Any:
@@ -292,7 +224,7 @@ def load(
     if not isinstance(source, Robot):
         return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
     if unused := [name for name, value in options.items() if value is not None]:
-        raise RobotError(
+        raise errors.RobotError(
             f"{unused[0]} applies to reading a file, but robot '{source.name}' has already been read; leave it out"
         )
     robot = source if tip is None else source.with_tip(tip)

@@ -17,9 +17,8 @@ import dalembert as da
 from arms import friction, one_level, random_robot, tree_positions, tree_velocities, uncompiled
 from dalembert.base.algebra.scalars import flat
 from dalembert.compiler.quantities import derived
-from dalembert.compiler.quantities.closed_form_rival import CLOSED_FORM
 from dalembert.compiler.quantities.joints import JOINTS, known
-from dalembert.compiler.quantities.machine import signature, trace
+from dalembert.compiler.quantities.machine import CLOSED_FORM, signature, trace
 from dalembert.robot import Coupling
 from plain_mechanics import PlainMechanics
 from test_closed_sliders import LOOPS, near
@@ -336,7 +335,7 @@ def _regressor(x: Asked) -> Pairs:
 
 
 def _compact_regressor(x: Asked) -> Pairs:
-    from dalembert.compiler.quantities.patterns import regressor_pattern
+    from dalembert.compiler.quantities.joints import regressor_pattern
 
     rows, columns = np.array(regressor_pattern(x.arm.mechanism), int).reshape(-1, 2).T
     whole = np.zeros_like(x["regressor"])

@@ -194,12 +194,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         if where.shape != (3,):
             raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
         body = Inertia(number("the payload's mass", mass), tuple(where.tolist()), tensor.tolist())
-        for what, value in (
-            ("mass", body.mass),
-            *(("com", x) for x in body.com),
-            *(("inertia", x) for x in tensor.flat),
-        ):
-            if isinstance(value, float):
+        for what, values in (("mass", [body.mass]), ("com", where), ("inertia", tensor.flat)):
+            for value in values:
                 check_size(f"the payload's {what}", float(value))
         if (problem := body.impossible()) is not None:
             raise ShapeError(f"the payload is not physical: {problem}")

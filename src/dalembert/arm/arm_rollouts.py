@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from operator import index
@@ -50,6 +50,16 @@ class Rolling(NamedTuple):
             given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise ShapeError(f"these shapes do not broadcast: {given}") from None
         return (*lead, self.records, shapes["q"][-1])
+
+    def inputs(self, arrays: Mapping[str, Any], beside: Callable[[Any], Any]) -> list[Any]:
+        """(q, q̇, h, τ), where τ has an axis for the steps, each repeated for its substeps; ``beside`` converts to the library."""
+        tau = arrays["tau"]
+        if not _stepwise(arrays, self.steps):
+            tau = tau[..., None, :]
+        elif self.parts > 1:
+            *lead, steps, n = tau.shape
+            tau = (tau[..., None, :] * beside(np.ones((self.parts, 1)))).reshape((*lead, steps * self.parts, n))
+        return [arrays["q"], arrays["qd"], beside([[self.step / self.parts]]), tau]
 
 
 class _QuickRollout:
@@ -128,10 +138,13 @@ class Rollouts(Compiled):
                 return motion
         from dalembert.compiler.quantities.rollouts import Plan
 
-        steps = _whole("steps", steps)
-        every = steps if every is None else _whole("every", every)
+        every = steps if every is None else every
         threads = checked_threads(threads)
-        if steps < 1 or every < 1 or steps % every:
+        try:
+            possible = min(index(steps), index(every)) >= 1 and steps % every == 0
+        except TypeError:
+            possible = False
+        if not possible:
             raise DalembertError(
                 f"every is {shown(every)} and steps is {shown(steps)}; both must be whole numbers from 1, and every must divide "
                 "steps"
@@ -159,15 +172,14 @@ class Rollouts(Compiled):
             self._quick_rollouts[setting] = _QuickRollout(self._rollout_kernel(rolling.plan), rolling, self.n)
         if any(map(is_lazy, arrays.values())):
             axes = {"tau": 2} if _stepwise(arrays, steps) else {}
-            block = partial(_rolled_block, self, rolling, threads or ALONE)
+            block = partial(self._rolled, rolling, threads or ALONE)
             return by_blocks(block, arrays, [(rolling.records, self.n)] * 2, axes=axes)
-        return self._rolled(rolling, arrays, threads)
+        return self._rolled(rolling, threads, **arrays)
 
-    def _rolled(self, rolling: Rolling, arrays: Mapping[str, Any], threads: int | None) -> tuple[Any, Any]:
+    def _rolled(self, rolling: Rolling, threads: int | None, **arrays: Any) -> tuple[Any, Any]:
         """A rollout of NumPy arrays, computed in float64."""
         kind = np.result_type(SINGLE, *arrays.values())
-        steps, ones = rolling.steps * rolling.parts, np.ones((rolling.parts, 1))
-        inputs = _program_inputs(rolling, arrays, np.array([[rolling.step / rolling.parts]]), ones)
+        steps, inputs = rolling.steps * rolling.parts, rolling.inputs(arrays, np.asarray)
         inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], steps, x.shape[-1])) for x in inputs[2:]]
         inputs = [x.astype(DOUBLE, copy=False) for x in inputs]
         out = np.empty(rolling.shape(arrays)), np.empty(rolling.shape(arrays))
@@ -193,15 +205,14 @@ class Rollouts(Compiled):
         if on.in_main_memory(like):
             arrays = {name: on.beside(like, value) for name, value in given.items()}
             arrays = self._checked_rollout({name: real(name, value) for name, value in arrays.items()})
-            q, qd = self._rolled(rolling, arrays, threads)
+            q, qd = self._rolled(rolling, threads, **arrays)
             return on.beside(like, q), on.beside(like, qd)
         if library == "jax":
             raise ShapeError("a rollout takes no JAX arrays on a GPU: give arrays on the CPU, or CuPy's or PyTorch's")
         if threads is not None:
             raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it out")
         arrays = self._checked_rollout({name: on.beside(like, value) for name, value in given.items()})
-        steps, ones = rolling.steps * rolling.parts, on.beside(like, np.ones((rolling.parts, 1)))
-        inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step / rolling.parts]]), ones)
+        steps, inputs = rolling.steps * rolling.parts, rolling.inputs(arrays, partial(on.beside, like))
         out = on.empty(like, rolling.shape(arrays)), on.empty(like, rolling.shape(arrays))
         scalar = "float" if on.described(like).dtype == "float32" else "double"
         kernel = device_rollout(self.mechanism, rolling.plan, scalar)
@@ -212,29 +223,7 @@ class Rollouts(Compiled):
         return {name: self.fitting(name, array) for name, array in arrays.items()}
 
 
-def _whole(name: str, value: Any) -> int:
-    try:
-        return index(value)
-    except TypeError:
-        raise DalembertError(f"{name} is {shown(value)}; it must be a whole number") from None
-
-
 def _stepwise(arrays: Mapping[str, Any], steps: int) -> bool:
     """Whether the torques have an axis for the steps."""
     q, qd, tau = arrays["q"], arrays["qd"], arrays["tau"]
     return bool(tau.ndim > max(1, q.ndim, qd.ndim) and tau.shape[-2] == steps)
-
-
-def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any, ones: Any) -> list[Any]:
-    """(q, q̇, h, τ), where τ has an axis for the steps, each of which is repeated for its substeps, (parts, 1) ones."""
-    tau = arrays["tau"]
-    if not _stepwise(arrays, rolling.steps):
-        tau = tau[..., None, :]
-    elif rolling.parts > 1:
-        *lead, steps, n = tau.shape
-        tau = (tau[..., None, :] * ones).reshape((*lead, steps * rolling.parts, n))
-    return [arrays["q"], arrays["qd"], step, tau]
-
-
-def _rolled_block(arm: Rollouts, rolling: Rolling, threads: int, *blocks: Any) -> tuple[Any, Any]:
-    return arm._rolled(rolling, dict(zip(("q", "qd", "tau"), blocks, strict=True)), threads)

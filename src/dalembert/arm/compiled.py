@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.contacts import all_wrenches, frame_of, side_by_side, with_contacts
-from dalembert.arm.foreign_arrays import run_foreign
 from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arm.names import INTERNAL, STATE, ArmType, refuse_change
+from dalembert.arm.terms import RESULTS
 from dalembert.base.algebra.records import settle
 from dalembert.base.arrays import SINGLE, Array, by_joint, is_lazy, real, shown
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.compiler.emit.source import SCALARS, checked_precision
 from dalembert.compiler.foreign.call import Named, call_of
-from dalembert.compiler.foreign.libraries import common_library, constant
+from dalembert.compiler.foreign.libraries import TITLES, common_library, constant
 from dalembert.compiler.kernel.batches import layout_of, over_threads
 from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities import joints, machine
-from dalembert.compiler.quantities.kernel_calls import needs_placing, run_named, run_placed
+from dalembert.compiler.quantities.kernel_calls import needs_placing, run_kernel
 from dalembert.errors import DalembertError, RobotError, ShapeError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.coordinates.closure import mechanism_of
@@ -205,7 +205,7 @@ class Compiled(metaclass=ArmType):
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.compiler.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.compiler.kernel.targets import check_settings, emitted
         from dalembert.compiler.quantities.derived import derivative_by
         from dalembert.compiler.quantities.emission import unit_of, units_apart
 
@@ -220,16 +220,12 @@ class Compiled(metaclass=ArmType):
             inputs = _names("by", by)
             entries = [derivative_by(entry, inputs) for entry in entries]
             given = tuple(option for option in given if option not in inputs)
-        if not (function is None or isinstance(function, str)):
-            raise DalembertError(
-                f"function is {shown(function)}; it must be a name, or None for the names of the quantities"
-            )
+        settings: dict[str, Any] = {"formulation": formulation, "options": given, "model": self.robot}
         if separate:
-            settings = {"formulation": formulation, "options": given, "model": self.robot}
             units, files = units_apart(self.mechanism, self.name, entries, function, **settings)
-            return emitted_apart(units, files, target, precision, libm)
-        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, self.robot)
-        return emitted(unit, target, precision, libm)
+            return emitted(units, files, target, precision, libm)
+        unit = unit_of(self.mechanism, self.name, entries, function=function, **settings)
+        return emitted([unit], unit.symbol, target, precision, libm)
 
     @cached_property
     def placing(self) -> Placing:
@@ -272,22 +268,46 @@ class Compiled(metaclass=ArmType):
                 return self._run(quantity, inputs, given, formulation, out, threads)
             options = {"tip_wrench": side_by_side(acting), **given}
             return self.touching(tuple(acting))._run(quantity, inputs, options, formulation, out, threads)
-        if not PLAIN.issuperset(map(type, (*inputs.values(), *given.values()))):
-            if (library := common_library((*inputs.values(), *given.values()))) is not None:
-                return run_foreign(self, library, quantity, inputs | given, tuple(given), formulation, out, threads)
-            if any(map(is_lazy, (*inputs.values(), *given.values()))):
+        arrays = inputs | given
+        if not PLAIN.issuperset(map(type, arrays.values())):
+            if (library := common_library(arrays.values())) is not None:
+                for name, value in (("out", out), ("threads", threads)):
+                    if value is not None:
+                        raise ShapeError(
+                            f"{name} cannot be given with {TITLES[library]}: leave it out, and use the returned array"
+                        )
+                return self._run_foreign(library, quantity, arrays, tuple(given), formulation)
+            if any(map(is_lazy, arrays.values())):
                 return run_later(self, quantity, inputs, given, formulation, out, checked_threads(threads))
         threads = checked_threads(threads)
         if out is not None:
             _check_out(out)
-        arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
+        arrays = {name: self.checked(name, value) for name, value in arrays.items()}
         precision = precision_of(arrays.values())
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
         plain = not given and formulation is None and precision == "double"
-        if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
+        if ufunc.nout == 1 and plain and not needs_placing(self.mechanism, quantity):
             self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
+
+    def _run_foreign(
+        self, library: str, quantity: str, arrays: dict[str, Any], options: tuple[str, ...], formulation: str | None
+    ) -> Any:
+        """A quantity for arrays of one library, possibly mixed with lists and NumPy arrays, as arrays of that library."""
+        key, sizes = self.foreign_call(quantity, formulation, options)
+        if library == "torch":
+            from dalembert.compiler.foreign import on_torch
+
+            return on_torch.run(key, sizes, arrays)
+        if library == "jax":
+            from dalembert.compiler.foreign import on_jax
+
+            on_jax.register_results(RESULTS)
+            return on_jax.run(key, sizes, arrays)
+        from dalembert.compiler.foreign import on_cupy
+
+        return on_cupy.run(key, sizes, arrays)
 
     def _run_kernel(
         self,
@@ -300,13 +320,7 @@ class Compiled(metaclass=ArmType):
         """The result of a kernel for arrays that have been checked; loops are closed first if necessary."""
         if any(map(is_lazy, arrays.values())):
             return run_kernel_later(self, ufunc, quantity, arrays)
-        if self._needs_placing(quantity):
-            return run_placed(ufunc, quantity, arrays, self.placing, out, threads)
-        return run_named(ufunc, quantity, arrays, out, threads)
-
-    def _needs_placing(self, quantity: str) -> bool:
-        """Whether loops must be closed before the kernel runs, or their closure can fail."""
-        return needs_placing(self.mechanism, quantity)
+        return run_kernel(ufunc, quantity, arrays, self.placing, out, threads)
 
     def prepare_single(self, quantity: str) -> None:
         """Compile the single-state function of a quick kernel."""

@@ -18,7 +18,7 @@ from dalembert.base.arrays import DOUBLE, double
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.compiler.foreign.libraries import TITLES, library_of
 from dalembert.compiler.kernel.threads import checked_threads
-from dalembert.compiler.quantities.machine import sizes_of
+from dalembert.compiler.quantities.machine import size_of
 from dalembert.errors import ClosureError, ShapeError
 from dalembert.robot.model.robot import Loop
 
@@ -26,11 +26,7 @@ from dalembert.robot.model.robot import Loop
 def _sized(*shapes: str) -> Callable[[Compiled], list[tuple[int, ...]]]:
     """The shapes of an arm's arrays, from their letters: :func:`dalembert.compiler.quantities.machine.sizes_of`."""
 
-    def sizes(arm: Compiled) -> list[tuple[int, ...]]:
-        letters = sizes_of(arm.mechanism)
-        return [tuple(int(x) if x.isdigit() else letters[x] for x in shape) for shape in shapes]
-
-    return sizes
+    return lambda arm: [tuple(size_of(x, arm.sizes) for x in shape) for shape in shapes]
 
 
 class Coordinates(Compiled):
@@ -80,9 +76,8 @@ class Coordinates(Compiled):
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None
     ) -> tuple[Array, Array, Array]:
         """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
-        checked_threads(threads)
         if self.mechanism.identity:
-            at, v, a = self._joined(q=q, qd=qd, qdd=qdd)
+            at, v, a = self._joined(threads, q=q, qd=qd, qdd=qdd)
             return at, v, a
         at = self._at_hand("q", q)
         v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)
@@ -91,18 +86,16 @@ class Coordinates(Compiled):
     @lazy("q", _sized("Nn"))
     def closure_jacobian(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ = ∂γ/∂q: (…, N, n)."""
-        checked_threads(threads)
         if self.mechanism.identity:
-            held = self._at_hand("q", q)
-            return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n)).copy()
+            (at,) = self._joined(threads, q=q)
+            return np.broadcast_to(np.eye(self.n, dtype=at.dtype), (*at.shape[:-1], self.n, self.n)).copy()
         return self._run("closure_jacobian", {"q": q}, threads=threads)
 
     @lazy("q qd", _sized("Nn"))
     def closure_derivative(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ̇ along a motion: (…, N, n)."""
-        checked_threads(threads)
         if self.mechanism.identity:
-            at, _ = self._joined(q=q, qd=qd)
+            at, _ = self._joined(threads, q=q, qd=qd)
             return np.zeros((*at.shape[:-1], self.n, self.n), at.dtype)
         return self._run("closure_derivative", {"q": q, "qd": qd}, threads=threads)
 
@@ -127,10 +120,9 @@ class Coordinates(Compiled):
     @lazy("q", _sized("e"))
     def loop_residual(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Closure error of the loops at γ(q): (…, equations), in m; zero except for rounding."""
-        checked_threads(threads)
         if not self.loops:
-            held = self._at_hand("q", q)
-            return np.zeros((*held.shape[:-1], 0), held.dtype)
+            (at,) = self._joined(threads, q=q)
+            return np.zeros((*at.shape[:-1], 0), at.dtype)
         return self._run("loop_residual", {"q": q}, threads=threads)
 
     @lazy("q qd qdd tip_wrench base_motion", _sized("L6"))
@@ -151,15 +143,15 @@ class Coordinates(Compiled):
         loads that its bearings carry out of the plane are not determined by the motion and are set to 0. For other
         loops with more equations than passive joints, the reaction is the smallest one that produces the motion.
         """
-        checked_threads(threads)
         if not self.loops:
-            at, _, _ = self._joined(q=q, qd=qd, qdd=qdd)
+            at, _, _ = self._joined(threads, q=q, qd=qd, qdd=qdd)
             return np.zeros((*at.shape[:-1], 0, 6), at.dtype)
         options = {"tip_wrench": tip_wrench, "base_motion": base_motion, "wrenches": wrenches}
         return self._run("loop_wrenches", {"q": q, "qd": qd, "qdd": qdd}, options, threads=threads)
 
-    def _joined(self, **inputs: ArrayLike) -> list[Array]:
-        """Inputs as new arrays of one shape and one type."""
+    def _joined(self, threads: int | None, **inputs: ArrayLike) -> list[Array]:
+        """Inputs as new arrays of one shape and one type, for results that need no kernel."""
+        checked_threads(threads)
         arrays = [self._at_hand(name, value) for name, value in inputs.items()]
         common = np.result_type(*arrays)
         return [x.astype(common) for x in np.broadcast_arrays(*arrays)]

@@ -13,10 +13,9 @@ from dalembert.base.arrays import real
 from dalembert.compiler.emit.source import SCALARS, checked_precision
 from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities import derived, joints, machine
-from dalembert.compiler.quantities.machine import Quantity
+from dalembert.compiler.quantities.machine import OWN_NUMBERS, Quantity
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.mechanics.coordinates.variable_parameters import VARIANTS, gears, length_names, lengths
-from dalembert.mechanics.equations.regressor import parameters
+from dalembert.mechanics.coordinates.variable_parameters import gears, length_names, lengths
 
 Weights = ArrayLike | Mapping[str, ArrayLike]
 
@@ -142,7 +141,7 @@ class ArmDerivatives(Compiled):
         source = self._entry(quantity)
         given = {name: self.checked(name, value) for name, value in {**self.numbers, **inputs}.items()}
         kind = np.result_type(np.float32, *given.values())
-        given |= {name: self._numbers_of(name).astype(kind) for name in by if name in VARIANTS and name not in given}
+        given |= {x: np.array(OWN_NUMBERS[x](self.mechanism), kind) for x in by if x in OWN_NUMBERS and x not in given}
         options = self._options(source, given)
         entry = derived.jacobian(source, options, tuple(by))
         arrays = {name: given[name] for name in (*source.inputs, *options)}
@@ -181,13 +180,6 @@ class ArmDerivatives(Compiled):
     def length_names(self) -> tuple[str, ...]:
         """The names of :attr:`lengths`: ``px_1``, …, ``lz_n`` with the joint's number, then ``tx``, ``ty``, ``tz``."""
         return tuple(length_names(self.mechanism))
-
-    def _numbers_of(self, name: str) -> Array:
-        """A number of the mechanism by its name in ``VARIANTS``; the payload is the additional one."""
-        own = {"parameters": lambda: parameters(self.mechanism.tree), "lengths": lambda: lengths(self.mechanism)}
-        own |= {"payload": lambda: [0.0] * 10, "gravity": lambda: list(self.mechanism.gravity)}
-        own["gears"] = lambda: gears(self.mechanism)
-        return np.array(own[name](), float)
 
     def _entry(self, quantity: str) -> Quantity:
         return joints.quantity(quantity, self.mechanism)

@@ -24,7 +24,7 @@ from dalembert.arm.terms import (
 from dalembert.base.arrays import double, shown
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.compiler.foreign.libraries import TITLES, common_library, constant, library_of
-from dalembert.compiler.quantities.patterns import regressor_pattern
+from dalembert.compiler.quantities.joints import regressor_pattern
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
 
 # coefficients 1/(k+1)! of φ(X) = Σ X^k/(k+1)!, four powers in each row; the terms beyond are below rounding up to ‖X‖ = EXACT

@@ -8,7 +8,7 @@ process that runs a block compiles the kernel or reads it from the cache.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -36,7 +36,7 @@ def by_blocks(
     dtype: Any = None,
     axes: Mapping[str, int] | None = None,
 ) -> Any:
-    """``function`` applied to the blocks of arrays, as Dask arrays: one, or a tuple of as many as ``cores``.
+    """``function`` of the blocks of arrays, which it takes by keyword, as Dask arrays: one, or a tuple of as many as ``cores``.
 
     arrays  by name, of NumPy and of Dask: leading axes broadcast and may be chunked, the last axis is made one chunk
     cores   the shape of each result after the leading axes
@@ -57,7 +57,7 @@ def by_blocks(
     kind = np.result_type(np.float32, *(a.dtype for a in whole)) if dtype is None else np.dtype(dtype)
     try:
         return dask.array.apply_gufunc(
-            function, f"{','.join(inputs)}->{','.join(outputs)}", *whole, output_sizes=sizes, allow_rechunk=True,
+            partial(_by_name, function, tuple(arrays)), f"{','.join(inputs)}->{','.join(outputs)}", *whole, output_sizes=sizes, allow_rechunk=True,
             output_dtypes=[kind] * len(cores) if len(cores) > 1 else kind,
         )  # fmt: skip
     except ValueError as problem:
@@ -68,6 +68,10 @@ def by_blocks(
                 "frame.to_dask_array(lengths=True) or array.compute_chunk_sizes()"
             ) from None
         raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None
+
+
+def _by_name(function: Callable[..., Any], names: tuple[str, ...], *blocks: Any) -> Any:
+    return function(**dict(zip(names, blocks, strict=True)))
 
 
 def lazy(names: str, cores: Callable[[Any], Cores], dtype: Any = None) -> Callable[[Method], Method]:
@@ -91,15 +95,11 @@ def lazy(names: str, cores: Callable[[Any], Cores], dtype: Any = None) -> Callab
             _, *given = parameters.bind(self, *args, **options).arguments.items()
             arrays = {x: self.lazy_input(x, v) for x, v in given if x in names.split() and v is not None}
             rest = {x: v for x, v in given if x not in arrays}
-            return by_blocks(partial(_block, self, method.__name__, tuple(arrays), rest), arrays, cores(self), dtype)
+            return by_blocks(partial(getattr(self, method.__name__), **rest), arrays, cores(self), dtype)
 
         return cast(Method, run)
 
     return decorate
-
-
-def _block(owner: Any, method: str, names: tuple[str, ...], options: dict[str, Any], *blocks: Any) -> Any:
-    return getattr(owner, method)(**dict(zip(names, blocks, strict=True)), **options)
 
 
 def run_later(
@@ -119,31 +119,22 @@ def run_later(
     entry.check_options(options)
     arrays = {name: arm.checked(name, value) for name, value in (*inputs.items(), *options.items())}
     cores = [core for _, core in machine.signature(arm.mechanism, entry, tuple(options)).outputs]
-    block = partial(_run, arm.nominal, quantity, tuple(inputs), tuple(options), formulation, threads or ALONE)
-    return by_blocks(block, arrays, cores)
+    return by_blocks(partial(_run, arm.nominal, quantity, tuple(options), formulation, threads or ALONE), arrays, cores)
 
 
 def _run(
-    arm: Compiled,
-    quantity: str,
-    inputs: tuple[str, ...],
-    options: tuple[str, ...],
-    formulation: str | None,
-    threads: int,
-    *blocks: Any,
+    arm: Compiled, quantity: str, options: Iterable[str], formulation: str | None, threads: int, **arrays: Any
 ) -> Any:
-    given = dict(zip((*inputs, *options), blocks, strict=True))
-    values = {x: given[x] for x in inputs}, {x: given[x] for x in options}
-    return arm._run(quantity, *values, formulation, threads=threads)
+    given = {name: arrays.pop(name) for name in options}
+    return arm._run(quantity, arrays, given, formulation, threads=threads)
 
 
 def run_kernel_later(arm: Compiled, ufunc: np.ufunc, quantity: str, arrays: Mapping[str, Any]) -> Any:
     """A compiled kernel applied to Dask arrays that have been checked, possibly mixed with NumPy arrays."""
     layout = layout_of(str(ufunc.signature))
     axes = dict(zip(arrays, layout.inputs, strict=True))
-    block = partial(_run_kernel, arm.nominal, ufunc, quantity, tuple(arrays))
-    return by_blocks(block, arrays, layout.shapes, axes=axes)
+    return by_blocks(partial(_run_kernel, arm.nominal, ufunc, quantity), arrays, layout.shapes, axes=axes)
 
 
-def _run_kernel(arm: Compiled, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], *blocks: Any) -> Any:
-    return arm._run_kernel(ufunc, quantity, dict(zip(names, blocks, strict=True)), threads=ALONE)
+def _run_kernel(arm: Compiled, ufunc: np.ufunc, quantity: str, **arrays: Any) -> Any:
+    return arm._run_kernel(ufunc, quantity, arrays, threads=ALONE)

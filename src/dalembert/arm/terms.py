@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import reduce
 from itertools import combinations_with_replacement
 from operator import add
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.compiler.foreign.libraries import constant, entries, where
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class LagrangeEuler:
     """The dynamic coefficients of M (2.11), (2.14), (2.15)."""
 
@@ -22,8 +21,7 @@ class LagrangeEuler:
     c: Array
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class Dalembert:
     """The coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)."""
 
@@ -34,8 +32,7 @@ class Dalembert:
     c: Array
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class TorqueSecondDerivatives:
     """∂²τ_i/∂x_j∂y_k, (…, n, n, n) each, in N m (N if joint i is prismatic) per unit of x_j and of y_k.
 
@@ -51,8 +48,7 @@ class TorqueSecondDerivatives:
     dq_dqdd: Array
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class RecursionSteps:
     """Every step of the Newton–Euler recursion, S 7.5.2: (…, N, 3) each, for all N joints of the tree; tau (…, N).
 
@@ -78,8 +74,7 @@ class RecursionSteps:
     tau: Array
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class BodyJacobians:
     """The links ℓ_i and rotors m_i of all N joints of the tree, separately, in base axes.
 
@@ -104,8 +99,7 @@ class BodyJacobians:
     rotor_tensor: Array
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class BodyEnergies:
     """Energies (J) of each link and each rotor: (…, N), for all N joints of the tree.
 
@@ -119,8 +113,7 @@ class BodyEnergies:
     rotor_potential: Array
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class DalembertTerms:
     """h_i^tran and h_i^rot of M (4.3), (4.4) term by term: (…, n, N), the contribution of link s at joint i.
 
@@ -179,8 +172,7 @@ class DalembertTerms:
         return self.h_tran + self.h_rot - self.closure_tran - self.closure_rot - self.centrifugal
 
 
-@brief
-@dataclass(frozen=True)
+@record
 class TorqueTerms:
     """The torque per joint, separated by cause; the nine fields sum to the torque.
 

@@ -18,7 +18,7 @@ from cross import CROSS, Cross
 from dalembert.compiler.emit import llvm, wrappers
 from dalembert.compiler.kernel import machines
 from dalembert.compiler.kernel.compile import LEVELS, MachineCode, object_code
-from dalembert.compiler.kernel.elf import flash, undefined
+from dalembert.compiler.kernel.footprint import flash, undefined
 from dalembert.errors import DalembertError
 
 WORDS = {"double": "double", "float": "single"}

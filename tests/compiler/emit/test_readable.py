@@ -137,8 +137,8 @@ MISTAKES = {
         "precision": "single",
     },
     "libm=False .* is supported by the targets c": {"target": "numpy", "libm": False},
-    "the function cannot be called 'a b'; a name consists of letters": {"function": "a b"},
-    "has 90 characters, more than 80; give a shorter one": {"function": "a" * 90},
+    "the function cannot be called 'a b'; a name consists of at most 80 letters": {"function": "a b"},
+    "the function cannot be called 'a*; a name .* begins with a letter: choose one": {"function": "a" * 90},
     "pose does not take 'tip_wrench'; its options are: parameters": {"options": ("tip_wrench",)},
     "pose has no formulation 'lean'; its formulations are frames": {"formulation": "lean"},
 }
@@ -169,7 +169,7 @@ def test_names_that_are_not_text_are_told(wrong: object) -> None:
         with pytest.raises(da.DalembertError, match=r"options is .*; it must be a name, or a sequence of names"):
             call("inverse_dynamics", options=wrong)  # type: ignore[arg-type, operator]
     if wrong is not None:
-        with pytest.raises(da.DalembertError, match=r"function is .*; it must be a name"):
+        with pytest.raises(da.DalembertError, match=r"the function cannot be called .*; a name consists of"):
             a.emit("pose", function=wrong)  # type: ignore[arg-type]
 
 

@@ -26,18 +26,18 @@ def test_a_call_and_its_derivatives_are_those_of_the_arm(name: str) -> None:
     np.testing.assert_array_equal(tau, a.inverse_dynamics(**given))
     weights = np.ones_like(tau)
     expected = a.gradient("inverse_dynamics", given, weights)
-    slopes = call.gradient(("q", "qdd")).run([*given.values(), weights])
+    slopes = call.derivative("gradient", ("q", "qdd")).run([*given.values(), weights])
     for slope, x in zip(slopes, ("q", "qdd"), strict=True):
         np.testing.assert_allclose(slope, expected[x], rtol=1e-9, atol=1e-9)
-    (along,) = call.tangent(("qdd",)).run([*given.values(), given["qd"]])
+    (along,) = call.derivative("tangent", ("qdd",)).run([*given.values(), given["qd"]])
     B = a.inertia_matrix(given["q"])
     np.testing.assert_allclose(along, (B @ given["qd"][..., None])[..., 0], rtol=1e-9, atol=1e-9)
     out = np.empty_like(tau)
     call.run(list(given.values()), (out,))
     np.testing.assert_array_equal(out, tau)
     assert (
-        call.gradient(("q",)) is call.gradient(("q",))
-        and call.gradient(("q",)).gradient(("q",)).quantity == call.quantity
+        call.derivative("gradient", ("q",)) is call.derivative("gradient", ("q",))
+        and call.derivative("gradient", ("q",)).derivative("gradient", ("q",)).quantity == call.quantity
     )
 
 

@@ -104,7 +104,7 @@ def test_compiling_says_what_and_how_far(monkeypatch: pytest.MonkeyPatch, tmp_pa
     fractions: list[float] = []
     object_code = compile_.object_code
 
-    def slowly(modules: Sequence[str], bar: Bar, optimise: bool) -> bytes:
+    def slowly(modules: Sequence[str], bar: Bar, optimise: bool, machine: object) -> bytes:
         assert waited(bar)
         return object_code(modules, lambda fraction: (fractions.append(fraction), bar(fraction)))  # type: ignore[func-returns-value]
 

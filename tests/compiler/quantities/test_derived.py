@@ -157,7 +157,7 @@ def test_gradient_by_words(planar: da.Arm) -> None:
 
 def test_what_cannot_be_differentiated_by_is_named(planar: da.Arm) -> None:
     with pytest.raises(
-        DalembertError, match=r"inertia_matrix has no input 'qd' with respect to which .* its inputs are q"
+        DalembertError, match=r"inertia_matrix cannot be differentiated with respect to \(qd\); .* these are q"
     ):
         planar.gradient_kernel("inertia_matrix", by=("qd",))
     with pytest.raises(DalembertError, match="'qd' is missing"):
@@ -195,5 +195,5 @@ def test_emitted_derivatives_by_numbers_of_the_arm_are_those_of_the_kernels() ->
         da.DalembertError, match="pose is not a derivative, so it takes no variables q; name one of pose_grad"
     ):
         a.emit("pose", by="q")
-    with pytest.raises(da.DalembertError, match="pose has no input 'qd' with respect to which"):
+    with pytest.raises(da.DalembertError, match=r"pose cannot be differentiated with respect to \(qd\)"):
         a.emit("pose_jacobian", by=("qd",))

@@ -14,10 +14,18 @@ from dalembert.compiler.graph.count import count
 from dalembert.compiler.graph.passes import pruned
 from dalembert.compiler.graph.tape import Graph, evaluate
 from dalembert.compiler.quantities import harmonics, machine
-from dalembert.compiler.quantities.closed_form_rival import CLOSED_FORM, has_closed_form
 from dalembert.compiler.quantities.harmonics import ClosedFormTooLarge, Expansion
 from dalembert.compiler.quantities.joints import JOINTS, known
-from dalembert.compiler.quantities.machine import CHEAPEST, INPUTS, kernel, signature, sizes_of, trace
+from dalembert.compiler.quantities.machine import (
+    CHEAPEST,
+    CLOSED_FORM,
+    INPUTS,
+    has_closed_form,
+    kernel,
+    signature,
+    sizes_of,
+    trace,
+)
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.closure import CoupledMechanism, Linear
 from dalembert.mechanics.symbols.mapped import affine

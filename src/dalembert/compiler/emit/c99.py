@@ -13,13 +13,14 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import prod
 from pathlib import Path
 from string import Template
 
 from dalembert.base.environment.version import __version__
 from dalembert.compiler.emit.c99_functions import own_functions
-from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.compiler.emit.source import Settings, Source, Unit, commented, description, operation_words
 from dalembert.compiler.emit.statements import Notation, Statement, Statements, array_names
 from dalembert.compiler.graph.order import workspace_slots
 from dalembert.compiler.graph.passes import live_lines
@@ -51,7 +52,6 @@ RESERVED = {*_RESERVED.split(), *FUNCTIONS, "count"}
 class _Precision:
     """The notation of numbers in one precision."""
 
-    name: str
     suffix: str
     pack: str
     digits: int
@@ -67,22 +67,17 @@ class _Precision:
             raise DalembertError(
                 f"the value {value!r} of this robot is too large for precision 'single'; use precision 'double'"
             ) from None
-        text = repr(value) if self.digits == 17 else f"{rounded:.{self.digits}g}"
+        text = repr(value)
         if self.digits != 17:  # the fewest digits that reproduce the float
             shorter = (f"{rounded:.{digits}g}" for digits in range(1, self.digits + 1))
             text = next(x for x in shorter if struct.unpack(self.pack, struct.pack(self.pack, float(x)))[0] == rounded)
         return (text if re.search(r"[.e]", text) else f"{text}.0") + suffix
 
 
-PRECISIONS = {"double": _Precision("double", "", "<d", 17), "float": _Precision("float", "f", "<f", 9)}
+PRECISIONS = {"double": _Precision("", "<d", 17), "float": _Precision("f", "<f", 9)}
 
 
-def c99(unit: Unit, settings: Settings) -> Source:
-    """The files NAME.h, NAME.c and NAME_test.c."""
-    return c99_of([unit], settings, unit.symbol)
-
-
-def c99_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+def c99(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     """The files NAME.h and NAME.c with one function per unit, and a self-test of each."""
     writers = [_CText(unit, settings) for unit in units]
     files: dict[str, str | bytes] = {f"{name}.h": _header(writers, name), f"{name}.c": _source(writers, name)}
@@ -176,7 +171,7 @@ class _CText:
             "memory, keeps no state between calls, and is thread-safe."
         )
         body = description(self.unit, self.names, use, f"{self.settings.arithmetic}, {functions}", size=prod)
-        return "/*\n" + "".join(f" * {in_ascii(line)}".rstrip() + "\n" for line in body) + " */\n"
+        return "/*\n" + commented(" *", map(in_ascii, body)) + " */\n"
 
     def rows_prototype(self) -> str:
         """The prototype of the function for many states."""
@@ -256,11 +251,9 @@ class _CText:
         results, scales = expected_outputs(unit.graph, unit.samples, unit.signature)
         starts: dict[str, int] = {}
         for arrays in (unit.signature.inputs, unit.signature.outputs):
-            at = 0
-            for name, shape in arrays:
-                starts[name] = at
-                at += prod(shape)
-        sizes = [sum(prod(shape) for _, shape in arrays) for arrays in (unit.signature.inputs, unit.signature.outputs)]
+            places = accumulate((prod(shape) for _, shape in arrays), initial=0)
+            starts |= {name: place for (name, _), place in zip(arrays, places, strict=False)}
+        sizes = [len(unit.graph.inputs), len(unit.graph.outputs)]
 
         def signed(value: float) -> str:
             return f"-{number(-value)}" if math.copysign(1.0, value) < 0 else number(value)

@@ -38,13 +38,10 @@ def expected_outputs(
     harm.append(np.abs(_on_arrays(graph, samples, np.longdouble) - precise) / np.finfo(np.float64).eps)
     # overflow in single precision does not count
     harm = [np.where(np.isfinite(errors), errors, 0.0) for errors in harm]
-    scales, at = [], 0
-    for _, shape in signature.outputs:
-        block = slice(at, at + prod(shape))
-        at += prod(shape)
-        sizes = [np.abs(precise), *(SHARE * errors for errors in harm)]
-        scales.append(max(float(size[:, block].max(initial=0.0)) for size in sizes))
-    return exact, scales
+    sizes = [np.abs(precise), *(SHARE * errors for errors in harm)]
+    ends = np.cumsum([prod(shape) for _, shape in signature.outputs])[:-1]
+    blocks = zip(*(np.split(size, ends, axis=1) for size in sizes), strict=True)
+    return exact, [max(float(block.max(initial=0.0)) for block in of_output) for of_output in blocks]
 
 
 def _on_arrays(graph: Graph, samples: Sequence[Sequence[float]], kind: Any) -> Any:

@@ -22,7 +22,6 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
 from typing import Any, NamedTuple, cast
@@ -61,49 +60,24 @@ class ArrayType(NamedTuple):
 class RecordType(NamedTuple):
     """The type of a NamedTuple: its fields, in 8-byte words in memory; an array is a pointer and its shape."""
 
-    fields: tuple[Argument, ...]
-
-
-class Argument(NamedTuple):
-    """A parameter, or a field of a record."""
-
-    name: str
-    type: Type
+    fields: tuple[tuple[str, Type], ...]
 
 
 Type = str | ArrayType | RecordType
 
 
-class Register(NamedTuple):
-    """A number in a register, or a constant."""
+class Value(NamedTuple):
+    """A value: a number in a register or a constant, an array by its address and its shape, or a record by its address."""
 
-    type: str
+    type: Type
     name: str
+    shape: tuple[str, ...] = ()
 
 
-class ArrayPart(NamedTuple):
-    """An array or a part of one: its address and its shape."""
+class Interface(NamedTuple):
+    """The parameters, (name, type) each, and the return types of a function."""
 
-    type: ArrayType
-    pointer: str
-    shape: tuple[str, ...]
-
-
-class Record(NamedTuple):
-    """A record, by its address."""
-
-    type: RecordType
-    pointer: str
-
-
-Value = Register | ArrayPart | Record
-
-
-@dataclass(frozen=True)
-class Interface:
-    """The parameters and return types of a function."""
-
-    parameters: tuple[Argument, ...]
+    parameters: tuple[tuple[str, Type], ...]
     returns: tuple[str, ...]  # scalar types
 
 
@@ -116,7 +90,7 @@ def interface_of(function: FunctionType) -> Interface:
     """The interface declared by a function's annotations, which are strings."""
     annotations = dict(function.__annotations__)
     returns = annotations.pop("return", "None")
-    parameters = tuple(Argument(name, _type(x, function.__globals__)) for name, x in annotations.items())
+    parameters = tuple((name, _type(x, function.__globals__)) for name, x in annotations.items())
     numbers = re.fullmatch(r"tuple\[(.*)\]", returns)
     listed = numbers.group(1).split(", ") if numbers else [] if returns == "None" else [returns]
     return Interface(parameters, tuple(NUMBERS[x] for x in listed))
@@ -128,7 +102,7 @@ def _type(annotation: str, names: dict[str, Any]) -> Type:
     record = names.get(annotation)
     if isinstance(record, type) and issubclass(record, tuple):
         listed = {field: str(getattr(x, "__forward_arg__", x)) for field, x in record.__annotations__.items()}
-        return RecordType(tuple(Argument(field, _type(x, {})) for field, x in listed.items()))
+        return RecordType(tuple((field, _type(x, {})) for field, x in listed.items()))
     array = re.fullmatch(r"(Floats|Integers|Flags)([1-9])", annotation)
     if array is None:
         raise NotTranslated(f"{annotation} is not a supported type; use float, int, bool, Floats1, Integers2, …")
@@ -177,7 +151,7 @@ class _Translation:
                 for part, place in parts:
                     self.ir.say(f"store {part} %{place}, ptr %v.{place}")
             else:
-                self.fixed[name] = _value_in([f"%{place}" for _, place in parts], type_)
+                self.fixed[name] = _value(type_, *(f"%{place}" for _, place in parts))
         self._block(self.tree.body)
         self.ir.say("ret void" if not self.interface.returns else "unreachable")
         linkage = "" if self.outside else "internal "
@@ -198,7 +172,7 @@ class _Translation:
     def _go(self, label: str) -> None:
         self.ir.say(f"br label %{label}")
 
-    def _branch(self, condition: Register, yes: str, no: str) -> None:
+    def _branch(self, condition: Value, yes: str, no: str) -> None:
         self.ir.say(f"br i1 {condition.name}, label %{yes}, label %{no}")
 
     # -- names -----------------------------------------------------------------------------------
@@ -212,49 +186,41 @@ class _Translation:
         if name in self.fixed:
             return self.fixed[name]
         type_ = self.variables[name]
-        parts = [self.ir.let(f"load {part}, ptr %v.{place}") for part, place in _parts(name, type_)]
-        return _value_in(parts, type_)
+        return _value(type_, *(self.ir.let(f"load {part}, ptr %v.{place}") for part, place in _parts(name, type_)))
 
     def _field(self, node: ast.AST, record: Value, name: str) -> Value:
         """A field of a record; it is constant and loaded once."""
-        if not isinstance(record, Record):
+        if not isinstance(record.type, RecordType):
             raise self._refuse(node, "not a record")
         word = 0
         for field, type_ in record.type.fields:
-            parts = _parts(f"{record.pointer[1:]}.{field}", type_)
+            parts = _parts(f"{record.name[1:]}.{field}", type_)
             if field == name:
                 registers = [f"%f.{place}" for _, place in parts]
                 if registers[0] not in self.loaded:
                     self.loaded.add(registers[0])
                     for k, ((part, _), register) in enumerate(zip(parts, registers, strict=True)):
-                        self.entry.say(f"{register}.at = getelementptr i64, ptr {record.pointer}, i64 {word + k}")
+                        self.entry.say(f"{register}.at = getelementptr i64, ptr {record.name}, i64 {word + k}")
                         self.entry.say(f"{register} = load {part}, ptr {register}.at, !invariant.load !0")
-                return _value_in(registers, type_)
+                return _value(type_, *registers)
             word += len(parts)
         raise self._refuse(node, "no such field")
 
     def _write(self, node: ast.AST, name: str, value: Value) -> None:
         if name not in self.variables:
             self._declare(name, value.type)
-        type_ = self.variables[name]
-        if isinstance(value, Register) and isinstance(type_, str):
-            self.ir.say(f"store {type_} {self._as(node, value, type_).name}, ptr %v.{name}")
-        elif isinstance(value, ArrayPart) and value.type == type_:
-            for (part, place), x in zip(_parts(name, type_), (value.pointer, *value.shape), strict=True):
-                self.ir.say(f"store {part} {x}, ptr %v.{place}")
-        else:
-            raise self._refuse(node, f"{name} had another type before")
+        value = self._as(node, value, self.variables[name])
+        for (part, place), x in zip(_parts(name, value.type), (value.name, *value.shape), strict=True):
+            self.ir.say(f"store {part} {x}, ptr %v.{place}")
 
-    def _as(self, node: ast.AST, value: Value, type_: str) -> Register:
-        """The value as a number of this type."""
-        if not isinstance(value, Register):
-            raise self._refuse(node, "an array where a number is needed")
+    def _as(self, node: ast.AST, value: Value, type_: Type) -> Value:
+        """The value as one of this type: integers become floats."""
         if value.type == type_:
             return value
         if value.type == INT and type_ == FLOAT:
             if re.fullmatch(r"-?\d+", value.name):
-                return Register(FLOAT, exact(float(value.name)))
-            return Register(FLOAT, self.ir.let(f"sitofp i64 {value.name} to double"))
+                return Value(FLOAT, exact(float(value.name)))
+            return Value(FLOAT, self.ir.let(f"sitofp i64 {value.name} to double"))
         raise self._refuse(node, f"{value.type} where {type_} is needed")
 
     # -- statements ------------------------------------------------------------------------------
@@ -313,12 +279,12 @@ class _Translation:
             view = self._element(place)
             if view.shape:
                 raise self._refuse(place, "assign to the elements of an array individually")
-            element = view.type.element
+            element = _element_type(view)
             number = self._as(place, value, BOOL if element == "i8" else element)
             stored = self.ir.let(f"zext i1 {number.name} to i8") if element == "i8" else number.name
-            self.ir.say(f"store {element} {stored}, ptr {view.pointer}{self.lanes}")
+            self.ir.say(f"store {element} {stored}, ptr {view.name}{self.lanes}")
 
-    def _while(self, test: Callable[[], Register], body: Sequence[ast.stmt], step: Callable[[], None]) -> None:
+    def _while(self, test: Callable[[], Value], body: Sequence[ast.stmt], step: Callable[[], None]) -> None:
         again, inside, next_, end = self._label("while", "do", "next", "done")
         self._go(again)
         self.ir.label(again)
@@ -346,12 +312,12 @@ class _Translation:
         def count() -> str:
             return self.ir.let(f"load i64, ptr %v.{counter}")
 
-        def goes_on() -> Register:
+        def goes_on() -> Value:
             now = count()
             goes = self.ir.let(f"icmp {'sgt' if step.startswith('-') else 'slt'} i64 {now}, {end}")
             if name != "_":
-                self._write(node, name, Register(INT, now))
-            return Register(BOOL, goes)
+                self._write(node, name, Value(INT, now))
+            return Value(BOOL, goes)
 
         def advance() -> None:
             self.ir.say(f"store i64 {self.ir.let(f'add nsw i64 {count()}, {step}')}, ptr %v.{counter}")
@@ -392,7 +358,7 @@ class _Translation:
             case ast.Attribute(ast.Name(name), field):
                 return self._field(node, self._named(node, name), field)
             case ast.Subscript(ast.Attribute(array, "shape"), ast.Constant(int(axis))):
-                return Register(INT, self._view(array).shape[axis])
+                return Value(INT, self._view(array).shape[axis])
             case ast.Subscript():
                 view = self._element(node)
                 return self._load(view) if not view.shape else view
@@ -401,7 +367,7 @@ class _Translation:
             case ast.UnaryOp(ast.USub(), operand):
                 return self._minus(self._scalar(operand))
             case ast.UnaryOp(ast.Not(), operand):
-                return Register(BOOL, self.ir.let(f"xor i1 {self._bool(operand).name}, true"))
+                return Value(BOOL, self.ir.let(f"xor i1 {self._bool(operand).name}, true"))
             case ast.Compare(left, ops, rest):
                 return self._compare(node, left, ops, rest)
             case ast.BoolOp(connective, operands):
@@ -414,18 +380,18 @@ class _Translation:
                     return values[0]
         raise self._refuse(node, "an unsupported expression")
 
-    def _scalar(self, node: ast.expr) -> Register:
+    def _scalar(self, node: ast.expr) -> Value:
         value = self._value(node)
-        if not isinstance(value, Register):
+        if not isinstance(value.type, str):
             raise self._refuse(node, "an array where a number is needed")
         return value
 
-    def _bool(self, node: ast.expr) -> Register:
+    def _bool(self, node: ast.expr) -> Value:
         return self._as(node, self._value(node), BOOL)
 
-    def _view(self, node: ast.expr) -> ArrayPart:
+    def _view(self, node: ast.expr) -> Value:
         value = self._value(node)
-        if not isinstance(value, ArrayPart):
+        if not isinstance(value.type, ArrayType):
             raise self._refuse(node, "a number where an array is needed")
         return value
 
@@ -437,7 +403,7 @@ class _Translation:
             raise self._refuse(node, "neither a variable of this function nor a numerical constant of its module")
         return _constant(constant)
 
-    def _element(self, node: ast.Subscript) -> ArrayPart:
+    def _element(self, node: ast.Subscript) -> Value:
         """The part of an array selected by an index; an element has no shape."""
         view = self._view(node.value)
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
@@ -451,57 +417,56 @@ class _Translation:
                 position = self.ir.let(f"mul nsw i64 {position}, {view.shape[k + 1]}")
         for length in view.shape[len(indices) + 1 :]:
             position = self.ir.let(f"mul nsw i64 {position}, {length}")
-        pointer = self.ir.let(f"getelementptr inbounds {view.type.element}, ptr {view.pointer}, i64 {position}")
-        shape = view.shape[len(indices) :]
-        return ArrayPart(ArrayType(view.type.element, len(shape)), pointer, shape)
+        element, shape = _element_type(view), view.shape[len(indices) :]
+        pointer = self.ir.let(f"getelementptr inbounds {element}, ptr {view.name}, i64 {position}")
+        return Value(ArrayType(element, len(shape)), pointer, shape)
 
-    def _load(self, view: ArrayPart) -> Register:
-        loaded = self.ir.let(f"load {view.type.element}, ptr {view.pointer}{self.lanes}")
-        if view.type.element == "i8":
-            return Register(BOOL, self.ir.let(f"icmp ne i8 {loaded}, 0"))
-        return Register(view.type.element, loaded)
+    def _load(self, view: Value) -> Value:
+        element = _element_type(view)
+        loaded = self.ir.let(f"load {element}, ptr {view.name}{self.lanes}")
+        return Value(BOOL, self.ir.let(f"icmp ne i8 {loaded}, 0")) if element == "i8" else Value(element, loaded)
 
-    def _alike(self, node: ast.AST, *values: Register) -> tuple[Register, ...]:
+    def _alike(self, node: ast.AST, *values: Value) -> tuple[Value, ...]:
         """The operands, converted to floats if one of them is a float."""
         type_ = FLOAT if any(value.type == FLOAT for value in values) else values[0].type
         return tuple(self._as(node, value, type_) for value in values)
 
-    def _calculate(self, node: ast.AST, op: ast.operator, left: Register, right: Register) -> Register:
+    def _calculate(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
         if isinstance(op, ast.Div):
             left, right = self._as(node, left, FLOAT), self._as(node, right, FLOAT)
-            return Register(FLOAT, self.ir.let(f"fdiv {FAST} double {left.name}, {right.name}"))
+            return Value(FLOAT, self.ir.let(f"fdiv {FAST} double {left.name}, {right.name}"))
         if isinstance(op, ast.FloorDiv | ast.Mod) and left.type == right.type == INT:  # of non-negative values
             how = "sdiv" if isinstance(op, ast.FloorDiv) else "srem"
-            return Register(INT, self.ir.let(f"{how} i64 {left.name}, {right.name}"))
+            return Value(INT, self.ir.let(f"{how} i64 {left.name}, {right.name}"))
         if type(op) not in CALCULATED or BOOL in (left.type, right.type):
             raise self._refuse(node, "an unsupported arithmetic operation")
         left, right = self._alike(node, left, right)
         how = f"f{CALCULATED[type(op)]} {FAST}" if left.type == FLOAT else f"{CALCULATED[type(op)]} nsw"
-        return Register(left.type, self.ir.let(f"{how} {left.type} {left.name}, {right.name}"))
+        return Value(left.type, self.ir.let(f"{how} {left.type} {left.name}, {right.name}"))
 
-    def _minus(self, value: Register) -> Register:
+    def _minus(self, value: Value) -> Value:
         if value.type == FLOAT:
-            return Register(FLOAT, self.ir.let(f"fneg {FAST} double {value.name}"))
+            return Value(FLOAT, self.ir.let(f"fneg {FAST} double {value.name}"))
         if re.fullmatch(r"\d+", value.name):
-            return Register(INT, f"-{value.name}")
-        return Register(INT, self.ir.let(f"sub nsw i64 0, {value.name}"))
+            return Value(INT, f"-{value.name}")
+        return Value(INT, self.ir.let(f"sub nsw i64 0, {value.name}"))
 
-    def _compare(self, node: ast.AST, left: ast.expr, ops: Sequence[ast.cmpop], rest: Sequence[ast.expr]) -> Register:
+    def _compare(self, node: ast.AST, left: ast.expr, ops: Sequence[ast.cmpop], rest: Sequence[ast.expr]) -> Value:
         result, first = "true", self._scalar(left)
         for op, other in zip(ops, rest, strict=True):
             second = self._scalar(other)
             holds = self._holds(node, COMPARED[type(op)], first, second)
             result, first = (holds if result == "true" else self.ir.let(f"and i1 {result}, {holds}")), second
-        return Register(BOOL, result)
+        return Value(BOOL, result)
 
-    def _holds(self, node: ast.AST, how: str, first: Register, second: Register) -> str:
+    def _holds(self, node: ast.AST, how: str, first: Value, second: Value) -> str:
         a, b = self._alike(node, first, second)
         if a.type == FLOAT:
             return self.ir.let(f"fcmp {FAST} o{how} double {a.name}, {b.name}")
         sign = "" if how in ("eq", "ne") else "s"
         return self.ir.let(f"icmp {sign}{how} {a.type} {a.name}, {b.name}")
 
-    def _short_circuit(self, every: bool, values: Sequence[ast.expr]) -> Register:
+    def _short_circuit(self, every: bool, values: Sequence[ast.expr]) -> Value:
         (name, end) = self._label("logic", "known")
         self._declare(name, BOOL)
         for k, value in enumerate(values):
@@ -513,9 +478,9 @@ class _Translation:
                 self.ir.label(more)
         self._go(end)
         self.ir.label(end)
-        return Register(BOOL, self.ir.let(f"load i1, ptr %v.{name}"))
+        return Value(BOOL, self.ir.let(f"load i1, ptr %v.{name}"))
 
-    def _choose(self, node: ast.AST, condition: Register, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
+    def _choose(self, node: ast.AST, condition: Value, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
         one_way, other_way, end = self._label("yes", "no", "chosen")
         (name,) = self._label("choice")
         self._branch(condition, one_way, other_way)
@@ -546,21 +511,21 @@ class _Translation:
             case "int", [x]:
                 number = self._scalar(x)
                 how = "fptosi double" if number.type == FLOAT else "zext i1"
-                return (Register(INT, self.ir.let(f"{how} {number.name} to i64")),)
+                return (Value(INT, self.ir.let(f"{how} {number.name} to i64")),)
             case "len", [x]:
-                return (Register(INT, self._view(x).shape[0]),)
+                return (Value(INT, self._view(x).shape[0]),)
         return self._call_function(node, node.func.id)
 
-    def _intrinsic(self, name: str, x: Register) -> Register:
-        return Register(FLOAT, self.ir.let(f"call {FAST} double @llvm.{name}.f64(double {x.name})"))
+    def _intrinsic(self, name: str, x: Value) -> Value:
+        return Value(FLOAT, self.ir.let(f"call {FAST} double @llvm.{name}.f64(double {x.name})"))
 
-    def _least(self, node: ast.AST, how: str, values: Sequence[Register]) -> Register:
+    def _least(self, node: ast.AST, how: str, values: Sequence[Value]) -> Value:
         least, *others = self._alike(node, *values)
         for other in others:
             holds = self._holds(node, how, other, least)
             fast = f"{FAST} " if least.type == FLOAT else ""
             chosen = f"select {fast}i1 {holds}, {least.type} {other.name}, {least.type} {least.name}"
-            least = Register(least.type, self.ir.let(chosen))
+            least = Value(least.type, self.ir.let(chosen))
         return least
 
     def _call_function(self, node: ast.Call, name: str) -> Sequence[Value]:
@@ -578,10 +543,10 @@ class _Translation:
             return ()
         result = self.ir.let(call)
         if len(interface.returns) == 1:
-            return (Register(interface.returns[0], result),)
+            return (Value(interface.returns[0], result),)
         whole = _returned(interface)
         return [
-            Register(type_, self.ir.let(f"extractvalue {whole} {result}, {k}"))
+            Value(type_, self.ir.let(f"extractvalue {whole} {result}, {k}"))
             for k, type_ in enumerate(interface.returns)
         ]
 
@@ -590,15 +555,10 @@ class _Translation:
         if len(values) != len(interface.parameters):
             raise self._refuse(node, f"{len(values)} arguments for {len(interface.parameters)} parameters")
         given = []
-        for value, (_, type_) in zip(values, interface.parameters, strict=True):
-            if isinstance(type_, str):
-                given.append(f"{type_} {self._as(node, value, type_).name}")
-            elif isinstance(value, ArrayPart) and value.type == type_:
-                given += [f"ptr {value.pointer}", *(f"i64 {length}" for length in value.shape)]
-            elif isinstance(value, Record) and value.type == type_:
-                given.append(f"ptr {value.pointer}")
-            else:
-                raise self._refuse(node, f"{type_} is needed")
+        for value, (name, type_) in zip(values, interface.parameters, strict=True):
+            converted = self._as(node, value, type_)
+            words = zip(_parts(name, type_), (converted.name, *converted.shape), strict=True)
+            given += [f"{part} {x}" for (part, _), x in words]
         return given
 
 
@@ -611,11 +571,14 @@ def _parts(name: str, type_: Type) -> list[tuple[str, str]]:
     return [("ptr", name), *((INT, f"{name}.{k}") for k in range(type_.ndim))]
 
 
-def _value_in(parts: Sequence[str], type_: Type) -> Value:
+def _value(type_: Type, name: str, *shape: str) -> Value:
     """The value that these registers hold."""
-    if isinstance(type_, str):
-        return Register(type_, parts[0])
-    return Record(type_, parts[0]) if isinstance(type_, RecordType) else ArrayPart(type_, parts[0], tuple(parts[1:]))
+    return Value(type_, name, shape)
+
+
+def _element_type(array: Value) -> str:
+    assert isinstance(array.type, ArrayType)
+    return array.type.element
 
 
 def _returned(interface: Interface) -> str:
@@ -623,7 +586,7 @@ def _returned(interface: Interface) -> str:
     return types[0] if len(types) == 1 else f"{{{', '.join(types)}}}" if types else "void"
 
 
-def _constant(value: Any) -> Register:
+def _constant(value: Any) -> Value:
     if isinstance(value, bool):
-        return Register(BOOL, str(value).lower())
-    return Register(INT, str(value)) if isinstance(value, int) else Register(FLOAT, exact(value))
+        return Value(BOOL, str(value).lower())
+    return Value(INT, str(value)) if isinstance(value, int) else Value(FLOAT, exact(value))

@@ -19,7 +19,7 @@ from itertools import accumulate
 from math import inf, prod
 from typing import Any, NamedTuple
 
-from dalembert.compiler.emit.ir import IR, Form
+from dalembert.compiler.emit.ir import BYTES, IR, Form
 from dalembert.compiler.emit.llvm import TapePart, function_parts, module, output_starts
 from dalembert.compiler.emit.numpy_loops import LETTERS
 from dalembert.compiler.emit.rollout import rollout_texts
@@ -50,16 +50,15 @@ def staged_inputs(signature: Signature, scalar: str) -> bool:
     """Whether it pays off to stage the dense rows of inputs through shared memory."""
     given = [prod(shape) for _, shape in signature.inputs]
     results = sum(prod(shape) for _, shape in signature.outputs)
-    size = Form(1, scalar).bytes
+    size = BYTES[scalar]
     fits = (sum(given) + min(results, WIDE // size)) * size <= BYTES_OF_THREAD
     return fits and all(x % 4 for x in given)  # rows of 4 numbers would use few of the banks of shared memory
 
 
 def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: str = "direct") -> tuple[str, int]:
     """The module of a graph with its kernel ``name``, and the amount of shared memory per thread, in numbers."""
-    size = Form(1, scalar).bytes
-    graph = by_outputs(graph) if _is_wide(signature, size) and kind != "strided" else eased(graph)
-    form = Form(1, scalar, 8 if scalar == "double" else 4, kind == "strided")
+    form = Form(1, scalar, BYTES[scalar], kind == "strided")
+    graph = by_outputs(graph) if _is_wide(signature, form.bytes) and kind != "strided" else eased(graph)
     if kind == "strided":
         parts, slots = function_parts(graph, signature, form, longest=inf)
         kernel = _GridKernel(signature, len(parts), slots, form).strided(name)
@@ -68,7 +67,9 @@ def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: st
     parts, slots = function_parts(graph, signature, form, longest=inf, part_class=partial(_StagedPart, pieces=pieces))
     inputs = sum(prod(shape) for _, shape in signature.inputs) if kind == "staged" else 0
     kernel = _GridKernel(signature, len(parts), slots, form).dense(name, inputs)
-    return module([*parts, kernel, UNROLLED], form, inline=True), inputs + max(piece.numbers for piece in pieces)
+    return module([*parts, kernel, UNROLLED], form, inline=True), inputs + max(
+        sum(run.width for run in piece) for piece in pieces
+    )
 
 
 # -- pieces ------------------------------------------------------------------------------------------
@@ -89,20 +90,7 @@ class OutputRun(NamedTuple):
         return len(self.lines) | 1
 
 
-class OutputPiece(NamedTuple):
-    """Results that are in shared memory simultaneously."""
-
-    runs: tuple[OutputRun, ...]
-
-    @property
-    def numbers(self) -> int:
-        """Numbers of shared memory per thread."""
-        return sum(run.width for run in self.runs)
-
-    @property
-    def lines(self) -> list[int]:
-        """All outputs in the piece."""
-        return [line for run in self.runs for line in run.lines]
+Piece = list[OutputRun]  # results that are in shared memory simultaneously
 
 
 def _is_wide(signature: Signature, size: int) -> bool:
@@ -110,19 +98,19 @@ def _is_wide(signature: Signature, size: int) -> bool:
     return sum(prod(shape) for _, shape in signature.outputs) * size > WIDE
 
 
-def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece]:
+def pieces_of(graph: Graph, signature: Signature, size: int) -> list[Piece]:
     """The results in pieces, in memory order: whole, or as many rows of a matrix at a time as fit."""
-    runs = []
+    runs, wide = [], _is_wide(signature, size)
     for (_, shape), (array, start, end) in zip(signature.outputs, output_starts(signature), strict=True):
         lines = tuple(graph.outputs[start:end])
         most = end - start
-        if _is_wide(signature, size):
+        if wide:
             most = shape[-1] * (PIECE // shape[-1]) if shape and shape[-1] <= PIECE else PIECE
         runs += [OutputRun(array, k, lines[k : k + most], end - start, 0) for k in range(0, end - start, most)]
-    if _is_wide(signature, size):
-        return [OutputPiece((run,)) for run in runs]
+    if wide:
+        return [[run] for run in runs]
     befores = accumulate((run.width for run in runs), initial=0)
-    return [OutputPiece(tuple(run._replace(before=before) for run, before in zip(runs, befores, strict=False)))]
+    return [[run._replace(before=before) for run, before in zip(runs, befores, strict=False)]]
 
 
 class _StagedPart(TapePart):
@@ -132,18 +120,19 @@ class _StagedPart(TapePart):
     of the block and its number of states.
     """
 
-    def __init__(self, *arguments: Any, pieces: list[OutputPiece]) -> None:
+    def __init__(self, *arguments: Any, pieces: list[Piece]) -> None:
         super().__init__(*arguments)
         self.pieces = pieces
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
         before: list[int] = []  # must have been copied out before the next piece takes its place
         for k, piece in enumerate(self.pieces):
-            for run in piece.runs:
+            lines = [line for run in piece for line in run.lines]
+            for run in piece:
                 for place, line in enumerate(run.lines):
                     fixed = self.graph.op(line) in ("const", "input")
-                    yield [*before, *(piece.lines if fixed else [line])], partial(self.put_down, run, line, place)
-            before = [*before, *piece.lines]
+                    yield [*before, *(lines if fixed else [line])], partial(self.put_down, run, line, place)
+            before = [*before, *lines]
             yield before, partial(self.copy_out, k, piece)
 
     def room(self, run: OutputRun) -> str:
@@ -157,10 +146,10 @@ class _StagedPart(TapePart):
         at = self.let(f"getelementptr {self.scalar}, ptr {self.room(run)}, i64 {self.let(f'add i64 {row}, {place}')}")
         self.say(f"store {self.vector} {self.value(line)}, ptr {at}, align {self.bytes}")
 
-    def copy_out(self, k: int, piece: OutputPiece) -> None:
+    def copy_out(self, k: int, piece: Piece) -> None:
         """Copy out the block's rows of a piece, neighbouring numbers by neighbouring threads."""
         self.say(BARRIER)
-        for run in piece.runs:
+        for run in piece:
             first = self.entry("%offsets", len(self.signature.arrays))
             output = self.entry("%arrays", run.array, "ptr")
             to = self.let(f"getelementptr {self.scalar}, ptr {output}, i64 {self.let(f'mul i64 {first}, {run.size}')}")
@@ -196,36 +185,21 @@ def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: s
             moved(text.let(f"add i64 {thread}, {j * block}"))
         text.say(f"br label %{label}_over")
         text.label(f"{label}_some")
-    with _StrideLoop(text, label, thread, text.let(f"mul i64 {rows}, {count}"), str(block), unrolled) as k:
-        moved(k)
+    bound = text.let(f"mul i64 {rows}, {count}")
+    text.say(f"br label %{label}_look")
+    text.label(f"{label}_look")
+    some = text.let(f"icmp slt i64 {thread}, {bound}")
+    text.say(f"br i1 {some}, label %{label}_copy, label %{label}_done")
+    text.label(f"{label}_copy")
+    text.say(f"%{label}_k = phi i64 [ {thread}, %{label}_look ], [ %{label}_next, %{label}_copy ]")
+    moved(f"%{label}_k")
+    text.say(f"%{label}_next = add i64 %{label}_k, {block}")
+    more = text.let(f"icmp slt i64 %{label}_next, {bound}")
+    text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done{', !llvm.loop !1' * unrolled}")
+    text.label(f"{label}_done")
     if count <= UNROLLED_NUMBERS:
         text.say(f"br label %{label}_over")
         text.label(f"{label}_over")
-
-
-class _StrideLoop:
-    """A context for the lines of a loop over k = first, first + step, … below a bound."""
-
-    def __init__(self, text: IR, label: str, first: str, bound: str, step: str, unrolled: bool) -> None:
-        self.text, self.label, self.first, self.bound, self.step = text, label, first, bound, step
-        self.hint = ", !llvm.loop !1" * unrolled
-
-    def __enter__(self) -> str:
-        text, label = self.text, self.label
-        text.say(f"br label %{label}_look")
-        text.label(f"{label}_look")
-        some = text.let(f"icmp slt i64 {self.first}, {self.bound}")
-        text.say(f"br i1 {some}, label %{label}_copy, label %{label}_done")
-        text.label(f"{label}_copy")
-        text.say(f"%{label}_k = phi i64 [ {self.first}, %{label}_look ], [ %{label}_next, %{label}_copy ]")
-        return f"%{label}_k"
-
-    def __exit__(self, *_: object) -> None:
-        text, label = self.text, self.label
-        text.say(f"%{label}_next = add i64 %{label}_k, {self.step}")
-        more = text.let(f"icmp slt i64 %{label}_next, {self.bound}")
-        text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done{self.hint}")
-        text.label(f"{label}_done")
 
 
 def _register(text: IR, name: str) -> str:
@@ -254,17 +228,16 @@ class _GridKernel(Wrapper):
         """A pointer of an address space as a generic pointer; LLVM infers its address space again."""
         return self.let(f"addrspacecast ptr addrspace({space}) {pointer} to ptr")
 
-    def kernel(self, name: str, parameters: Sequence[str]) -> str:
-        """The kernel made of the lines."""
+    def kernel(self, name: str, kind: str, numbers: Sequence[str]) -> str:
+        """The kernel made of the lines: its parameters are the arrays, pointers of this kind, and the numbers."""
+        parameters = [*(f"ptr addrspace(1) {kind}{x}" for x in self.arguments), *(f"i64 {x}" for x in numbers)]
         return DECLARED.format(scalar=self.scalar) + self.function(f"ptx_kernel void @{name}({', '.join(parameters)})")
 
     def dense_kernel(self, name: str) -> str:
         """The kernel made of the lines, for dense rows."""
         self.say("ret void")
-        parameters = [f"ptr addrspace(1) noalias {x}" for x in self.arguments]
-        return self.kernel(
-            name, [*parameters, *(f"i64 %stride{a}" for a in range(len(self.signature.inputs))), "i64 %count"]
-        )
+        strides = [f"%stride{a}" for a in range(len(self.signature.inputs))]
+        return self.kernel(name, "noalias ", [*strides, "%count"])
 
     def rooms(self) -> None:
         """The tables, with the entries for a block's copies after those for the parts."""
@@ -290,9 +263,9 @@ class _GridKernel(Wrapper):
         self.block()
         return self.dense_kernel(name)
 
-    def shared(self, before: int, offset: str = "0") -> str:
+    def shared(self, before: int) -> str:
         """An address in shared memory after ``before`` numbers for each thread of the block."""
-        start = self.let(f"add i64 {offset}, {BLOCK[self.scalar] * before}")
+        start = self.let(f"add i64 0, {BLOCK[self.scalar] * before}")
         return self.let(f"getelementptr {self.scalar}, ptr addrspace(3) @staging, i64 {start}")
 
     def copied_in(self) -> list[str]:
@@ -387,19 +360,14 @@ class _GridKernel(Wrapper):
             return total
 
         self.tables([self.generic(x, 1) for x in self.arguments], offset)
-        cores = sum(map(len, self.signature.arrays))
-        for k in range(cores):
-            self.put("%offsets", arrays + k, f"%core{k}")
+        cores = [f"%core{k}" for k in range(sum(map(len, self.signature.arrays)))]
+        for k, core in enumerate(cores):
+            self.put("%offsets", arrays + k, core)
         self.block()
         self.say("ret void")
-        parameters = [
-            *(f"ptr addrspace(1) {x}" for x in self.arguments),
-            "i64 %count",
-            *(f"i64 %length{axis}" for axis in range(1, AXES)),
-            *(f"i64 %s{array}_{axis}" for array in range(arrays) for axis in range(AXES)),
-            *(f"i64 %core{k}" for k in range(cores)),
-        ]
-        return self.kernel(name, parameters)
+        lengths = [f"%length{axis}" for axis in range(1, AXES)]
+        strides = [f"%s{array}_{axis}" for array in range(arrays) for axis in range(AXES)]
+        return self.kernel(name, "", ["%count", *lengths, *strides, *cores])
 
 
 # -- several phases --------------------------------------------------------------------------------------
@@ -413,7 +381,7 @@ def phases_ir(
     The results that one phase passes to the next are in shared memory, by name, and so are inputs and results; few values
     stay in registers from one phase to the next. A phase may overwrite its inputs with its results.
     """
-    form = Form(1, scalar, 8 if scalar == "double" else 4)
+    form = Form(1, scalar, BYTES[scalar])
     texts, slots = [], 1
     for k, (graph, arrays) in enumerate(phases):
         functions, needed = function_parts(eased(graph), arrays, form, f"phase{k}_", longest=inf)
@@ -433,20 +401,15 @@ def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signatur
     ``name(arrays…, count, core sizes…, strides of the arrays…, strides of their core axes…)``: the arguments that NumPy
     passes to a loop.
     """
-    form = Form(1, scalar, 8 if scalar == "double" else 4)
+    form = Form(1, scalar, BYTES[scalar])
     texts, loop = rollout_texts(program, graphs, form, inf, "alwaysinline")
     cores = program.cores()
-    sizes = list(dict.fromkeys(axis for core in cores for axis in core))
     text = _GridKernel(Signature((), ()), 0, 0, form)
+    text.arguments = [f"%array{a}" for a in range(len(cores))]
     text.own_state()
-    tables = {
-        "args": ("ptr", [f"%array{a}" for a in range(len(cores))]),
-        "dims": ("i64", ["1", *(f"%size{k}" for k in range(len(sizes)))]),
-        "steps": (
-            "i64",
-            [*(f"%outer{a}" for a in range(len(cores))), *(f"%core{k}" for k in range(sum(map(len, cores))))],
-        ),
-    }
+    sizes = [f"%size{k}" for k in range(len({axis for core in cores for axis in core}))]
+    strides = [f"%outer{a}" for a in range(len(cores))] + [f"%core{k}" for k in range(sum(map(len, cores)))]
+    tables = {"args": ("ptr", text.arguments), "dims": ("i64", ["1", *sizes]), "steps": ("i64", strides)}
     outside = text.let(f"icmp sge i64 {text.let(f'add i64 %first, {text.thread}')}, %count")
     text.say(f"br i1 {outside}, label %done, label %inside")
     text.label("inside")
@@ -461,12 +424,5 @@ def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signatur
     text.say("br label %done")
     text.label("done")
     text.say("ret void")
-    parameters = [
-        *(f"ptr addrspace(1) %array{a}" for a in range(len(cores))),
-        "i64 %count",
-        *(f"i64 %size{k}" for k in range(len(sizes))),
-        *(f"i64 %outer{a}" for a in range(len(cores))),
-        *(f"i64 %core{k}" for k in range(sum(map(len, cores)))),
-    ]
     inner = loop.replace(f"define void @loop_{LETTERS[scalar]}", f"define internal void @loop_{LETTERS[scalar]}")
-    return module([*texts, inner, text.kernel(name, parameters)], form, inline=True)
+    return module([*texts, inner, text.kernel(name, "", ["%count", *sizes, *strides])], form, inline=True)

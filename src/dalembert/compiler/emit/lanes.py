@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import Any
 
 from dalembert.compiler.emit.ir import IR
 
@@ -17,58 +18,47 @@ def bits_of(x: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", x))[0])
 
 
-def _double_operator(instruction: str, swap: bool = False) -> Callable[[Lanes, Lanes | float], Lanes]:
-    def operate(self: Lanes, other: Lanes | float) -> Lanes:
+def _operator(instruction: str, swap: bool = False, compares: bool = False) -> Callable[[Any, Any], Any]:
+    """A method of two operands of one kind, of which the other may be a constant; with ``swap`` it comes first."""
+
+    def operate(self: _Vector, other: Any) -> _Vector:
         pair = (self.name, self.beside(other))
         first, second = pair[::-1] if swap else pair
-        return Lanes(self.text, self.text.let(f"{instruction} {self.text.vector} {first}, {second}"))
+        name = self.text.let(f"{instruction} {self.kind} {first}, {second}")
+        return (Mask if compares else type(self))(self.text, name)
 
     return operate
 
 
-def _word_operator(instruction: str) -> Callable[[Words, int], Words]:
-    def operate(self: Words, other: int) -> Words:
-        text = self.text
-        return Words(text, text.let(f"{instruction} {text.integers} {self.name}, {text.integer_splat(other)}"))
-
-    return operate
-
-
-def _word_comparison(comparison: str) -> Callable[[Words, Words | int], Mask]:
-    def compare(self: Words, other: Words | int) -> Mask:
-        text = self.text
-        name = other.name if isinstance(other, Words) else text.integer_splat(other)
-        return Mask(text, text.let(f"icmp {comparison} {text.integers} {self.name}, {name}"))
-
-    return compare
-
-
-def _mask_operator(instruction: str) -> Callable[[Mask, Mask], Mask]:
-    def operate(self: Mask, other: Mask) -> Mask:
-        return Mask(self.text, self.text.let(f"{instruction} {self.text.mask} {self.name}, {other.name}"))
-
-    return operate
-
-
-class _Named:
+class _Vector:
     """A value in a text."""
 
     __slots__ = ("name", "text")
+    kind: str  # the type in LLVM
 
     def __init__(self, text: IR, name: str) -> None:
         self.text = text
         self.name = name
 
+    def constant(self, value: Any) -> str:
+        """A number in all lanes."""
+        raise NotImplementedError
 
-class Lanes(_Named):
+    def beside(self, other: Any) -> str:
+        """The name of another vector, or of a constant of the same width."""
+        return other.name if isinstance(other, _Vector) else self.constant(other)
+
+
+class Lanes(_Vector):
     """W doubles."""
 
     __slots__ = ()
+    kind = property(lambda self: self.text.vector)
 
-    __add__, __radd__ = _double_operator("fadd contract"), _double_operator("fadd contract", swap=True)
-    __sub__, __rsub__ = _double_operator("fsub contract"), _double_operator("fsub contract", swap=True)
-    __mul__, __rmul__ = _double_operator("fmul contract"), _double_operator("fmul contract", swap=True)
-    __truediv__, __rtruediv__ = _double_operator("fdiv"), _double_operator("fdiv", swap=True)
+    __add__, __radd__ = _operator("fadd contract"), _operator("fadd contract", swap=True)
+    __sub__, __rsub__ = _operator("fsub contract"), _operator("fsub contract", swap=True)
+    __mul__, __rmul__ = _operator("fmul contract"), _operator("fmul contract", swap=True)
+    __truediv__, __rtruediv__ = _operator("fdiv"), _operator("fdiv", swap=True)
 
     def __neg__(self) -> Lanes:
         return Lanes(self.text, self.text.let(f"fneg {self.text.vector} {self.name}"))
@@ -76,9 +66,9 @@ class Lanes(_Named):
     def __abs__(self) -> Lanes:
         return self.magnitude().doubles()
 
-    def beside(self, other: Lanes | float) -> str:
-        """The name of another vector, or of a constant of the same width."""
-        return other.name if isinstance(other, Lanes) else self.text.splat(other)
+    def constant(self, value: float) -> str:
+        """A number in all lanes."""
+        return self.text.splat(value)
 
     def signed_like(self, other: Lanes) -> Lanes:
         """The same magnitudes with the signs of others."""
@@ -108,29 +98,33 @@ class Lanes(_Named):
         return value
 
 
-class Words(_Named):
+class Words(_Vector):
     """W integers of 64 bits."""
 
     __slots__ = ()
+    kind = property(lambda self: self.text.integers)
 
-    __add__, __and__, __or__ = _word_operator("add"), _word_operator("and"), _word_operator("or")
-    __lshift__, __rshift__ = _word_operator("shl"), _word_operator("lshr")
-    above, below, equals = _word_comparison("sgt"), _word_comparison("slt"), _word_comparison("eq")
+    __add__, __sub__, __and__, __or__, __lshift__, __rshift__ = map(
+        _operator, ("add", "sub", "and", "or", "shl", "lshr")
+    )
+    above, below, equals = (_operator(f"icmp {how}", compares=True) for how in ("sgt", "slt", "eq"))
 
-    def __sub__(self, other: Words) -> Words:
-        return Words(self.text, self.text.let(f"sub {self.text.integers} {self.name}, {other.name}"))
+    def constant(self, value: int) -> str:
+        """A number in all lanes."""
+        return self.text.integer_splat(value)
 
     def doubles(self) -> Lanes:
         """The doubles with these bits."""
         return Lanes(self.text, self.text.let(f"bitcast {self.text.integers} {self.name} to {self.text.vector}"))
 
 
-class Mask(_Named):
+class Mask(_Vector):
     """W truth values."""
 
     __slots__ = ()
+    kind = property(lambda self: self.text.mask)
 
-    __and__, __xor__ = _mask_operator("and"), _mask_operator("xor")
+    __and__, __xor__ = _operator("and"), _operator("xor")
 
     def choose(self, x: Lanes | float, y: Lanes | float) -> Lanes:
         """x in the lanes where this is true, otherwise y."""

@@ -18,17 +18,18 @@ sin and cos are arithmetic (:mod:`dalembert.compiler.emit.trigonometry`), and so
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate, pairwise
+from math import prod
 
 from dalembert.compiler.emit.elementary import ELEMENTARY
 from dalembert.compiler.emit.ir import IR, Form
 from dalembert.compiler.emit.numpy_loops import loops
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.transpose import declarations, group_of, load_group, rows_function, store_group
-from dalembert.compiler.emit.trigonometry import ANY, FAR, any_function, far_function, sincos
+from dalembert.compiler.emit.trigonometry import ANY, FAR, FarSine, any_function, sincos
 from dalembert.compiler.graph.order import workspace_slots
 from dalembert.compiler.graph.passes import live_lines
 from dalembert.compiler.graph.tape import Graph
@@ -63,15 +64,12 @@ DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics and their number of vect
 Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
 
 
-size = math.prod  # number of elements of an array with this core shape
-
-
 def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     """The modules' texts; the same graph gives the same texts, byte for byte."""
-    if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
+    if len(graph.inputs) != sum(prod(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not match the signature")
     shapes, inputs = signature.arrays, len(signature.inputs)
-    staged = sum(size(shape) for _, shape in signature.outputs) >= WIDE
+    staged = sum(prod(shape) for _, shape in signature.outputs) >= WIDE
     parts, slots = function_parts(graph, signature, form, staged=staged)
     loop = loops(shapes, inputs, len(parts), slots, form, staged)
     if staged:
@@ -102,7 +100,7 @@ def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> 
     if any(f"@{ANY}(" in function for function in functions):
         declared += any_function(form.scalar)
     if any(f"@{FAR}(" in function for function in (*declared, *functions)):
-        declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
+        declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *FarSine(form.scalar).written()]
     bits = 8 * form.bytes * form.width
     kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline] + '"no-builtins" ' * (not form.flags)
     attributes = (
@@ -126,19 +124,13 @@ def _schedule(graph: Graph) -> list[list[int]]:
     # the operands of the next stage's angles come first; everything else is left to the last stage
     last = max((level[k] for k in wanted), default=0)
     stages: list[list[int]] = [[] for _ in range(last + 1)]
-    early = _needed_by_angles(graph, wanted)
-    for k in wanted:
-        stages[level[k] if early[k] or graph.op(k) in ("sin", "cos") else last].append(k)
-    return stages
-
-
-def _needed_by_angles(graph: Graph, wanted: list[int]) -> list[bool]:
-    early = [False] * len(graph.nodes)
+    early = [graph.op(k) in ("sin", "cos") for k in range(len(graph.nodes))]  # and their operands
     for k in reversed(wanted):
-        if early[k] or graph.op(k) in ("sin", "cos"):
-            for operand in graph.operands(k):
-                early[operand] = True
-    return early
+        for operand in graph.operands(k) if early[k] else ():
+            early[operand] = True
+    for k in wanted:
+        stages[level[k] if early[k] else last].append(k)
+    return stages
 
 
 def function_parts(
@@ -170,7 +162,7 @@ def function_parts(
     packed: list[list[Chunk]] = [[]]
     length = 0
     for kind, lines in order or [("lines", [])]:
-        weight = _length(graph, lines)
+        weight = sum(LENGTH.get(graph.op(k), 1) for k in lines)
         if packed[-1] and length + weight > longest * 1.3:
             packed.append([])
             length = 0
@@ -180,7 +172,10 @@ def function_parts(
     slot_of, slots = workspace_slots(
         [[(k, graph.operands(k)) for _, lines in chunks for k in lines] for chunks in packed]
     )
-    writers = _output_writers(graph, part_of, _constants(graph) if staged else [])
+    # an output is written by the part that computes its value; constants and inputs by the first
+    writers: dict[int, list[int]] = {}
+    for position in sorted({*range(len(graph.outputs))}.difference(_constants(graph) if staged else ())):
+        writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
     kept: list[list[int]] = [[] for _ in packed]
     for line in slot_of:
         kept[part_of[line]].append(line)
@@ -194,16 +189,12 @@ def function_parts(
     return functions, slots
 
 
-def _length(graph: Graph, lines: list[int]) -> int:
-    return sum(LENGTH.get(graph.op(k), 1) for k in lines)
-
-
 def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
     """The lines in chunks of limited length."""
     runs: list[list[int]] = []
     room = 0.0
     for k in lines:
-        length = _length(graph, [k])
+        length = LENGTH.get(graph.op(k), 1)
         if length > room:
             runs.append([])
             room = longest
@@ -215,14 +206,6 @@ def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
 def _constants(graph: Graph) -> list[int]:
     """The outputs that are the same for all states."""
     return [position for position, line in enumerate(graph.outputs) if graph.op(line) == "const"]
-
-
-def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[int]) -> dict[int, list[int]]:
-    """The part that writes each output: the one that computes the value; for constants and inputs, the first."""
-    writers: dict[int, list[int]] = {}
-    for position in sorted({*range(len(graph.outputs))}.difference(left_out)):
-        writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
-    return writers
 
 
 def _lines_ahead(graph: Graph, signature: Signature, form: Form) -> dict[int, list[tuple[int, int]]]:
@@ -269,13 +252,19 @@ class TapePart(IR):
             for k in lines:
                 if kind == "lines":
                     operands = [self.value(a) for a in self.graph.operands(k)]
-                    self.names[k] = _instruction(self, self.graph.op(k), operands)
+                    self.names[k] = self.instruction(self.graph.op(k), operands)
                 for store in due.get(turn[k], ()):
                     store()
         for store in due.get(-1, ()):  # inputs and constants
             store()
         head = f"define internal void @{name}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
         return "\n".join([head, "entry:", *self.lines, "  ret void", "}"])
+
+    def instruction(self, op: str, operands: list[str]) -> str:
+        """The result of an operation."""
+        if op in WRITTEN:
+            return WRITTEN[op](self, *operands)
+        return self.let(INSTRUCTIONS[op].format(*operands, v=self.vector, s=self.suffix))
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
         """All stores, with the lines that they need."""
@@ -396,20 +385,14 @@ def _runs(elements: list[int], longest: int) -> Iterator[list[int]]:
 
 def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
     """input line → (array, element)"""
-    where, lines = {}, iter(graph.inputs)
-    for array, (_, shape) in enumerate(signature.inputs):
-        for element in range(size(shape)):
-            where[next(lines)] = (array, element)
-    return where
+    lines = iter(graph.inputs)
+    return {next(lines): (a, k) for a, (_, shape) in enumerate(signature.inputs) for k in range(prod(shape))}
 
 
 def output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     """(array, first output, last output + 1)"""
-    starts, at = [], 0
-    for k, (_, shape) in enumerate(signature.outputs):
-        starts.append((len(signature.inputs) + k, at, at + size(shape)))
-        at += size(shape)
-    return starts
+    ends = accumulate((prod(shape) for _, shape in signature.outputs), initial=0)
+    return [(array, start, end) for array, (start, end) in enumerate(pairwise(ends), len(signature.inputs))]
 
 
 def _sign(text: IR, x: str) -> str:
@@ -435,9 +418,3 @@ def _select(text: IR, condition: str, x: str, y: str) -> str:
 
 # operations that are several instructions
 WRITTEN: dict[str, Callable[..., str]] = {"sign": _sign, "less": _less, "select": _select, **ELEMENTARY}
-
-
-def _instruction(text: IR, op: str, operands: list[str]) -> str:
-    if op in WRITTEN:
-        return WRITTEN[op](text, *operands)
-    return text.let(INSTRUCTIONS[op].format(*operands, v=text.vector, s=text.suffix))

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Callable, Iterator
-from math import prod
+from collections.abc import Callable
+from itertools import product
 
-from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.compiler.emit.source import Settings, Source, Unit, commented, description
 from dalembert.compiler.emit.statements import Notation, Statements, array_names
 from dalembert.compiler.graph.passes import live_lines
 
@@ -18,8 +18,7 @@ AS_IN_C = {
     "div": (
         "divide(x, y)", "x / y, infinite or NaN if y is 0",
         "if y == 0.0:\n    return math.nan if x == 0.0 or x != x else math.copysign(math.inf, x) * "
-        "math.copysign(1.0, y)\n"
-        "return x / y",
+        "math.copysign(1.0, y)\nreturn x / y",
     ),
     "sqrt": ("sqrt(x)", "the square root, NaN for negative x", "return math.sqrt(x) if x >= 0.0 else math.nan"),
     "sin": ("sin(x)", "the sine, NaN if x is infinite", "return math.sin(x) if abs(x) < math.inf else math.nan"),
@@ -96,7 +95,7 @@ def _on_last_axes(index: tuple[int, ...]) -> str:
 
 def _elements(unit: Unit, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> Callable[[str, int], str]:
     """The notation of input elements, given their index row by row; matrices and scalars are also inputs."""
-    indices = {name: tuple(_indices(shape)) for name, shape in unit.signature.inputs}
+    indices = {name: tuple(product(*map(range, shape))) for name, shape in unit.signature.inputs}
     return lambda array, k: f"{names[array]}{place(indices[array][k])}"
 
 
@@ -111,23 +110,15 @@ def _zeros(shape: tuple[int, ...]) -> str:
 def _body(unit: Unit, notation: Notation, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> list[str]:
     """The assignments and the return statement."""
     shapes = dict(unit.signature.outputs)
-    outputs = [f"{names[name]}{place(index)}" for name, shape in shapes.items() for index in _indices(shape)]
+    outputs = [
+        f"{names[name]}{place(index)}" for name, shape in shapes.items() for index in product(*map(range, shape))
+    ]
     statements = Statements(unit, notation)
     lines = []
     for statement in (*statements.angles, *statements.rest):
         left = statement.name or " = ".join(outputs[k] for k in statement.targets)
         lines.append(f"{left} = {statement.text}")
     return [*lines, f"return {', '.join(names[name] for name in shapes)}"]
-
-
-def _indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All indices, row by row."""
-    for k in range(prod(shape)):
-        index = []
-        for size in reversed(shape):
-            k, i = divmod(k, size)
-            index.append(i)
-        yield tuple(reversed(index))
 
 
 def _module(unit: Unit, names: dict[str, str], imported: str, helpers: list[str], body: list[str], use: str) -> Source:
@@ -140,7 +131,7 @@ def _module(unit: Unit, names: dict[str, str], imported: str, helpers: list[str]
     text = "\n\n".join(
         ['"""' + "\n".join(about) + '\n"""', imported, "\n\n".join(["", *helpers, function]).lstrip("\n")]
     )
-    return Source({f"{unit.symbol}.py": text}, (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks))
+    return Source({f"{unit.symbol}.py": text}, unit.notes)
 
 
 # -- a picture of the tape ---------------------------------------------------------------------------
@@ -167,6 +158,5 @@ def dot(unit: Unit, settings: Settings) -> Source:
             lines += [f"    n{operand} -> n{line};" for operand in args]
     for k, ((array, element), line) in enumerate(zip(unit.output_elements(), graph.outputs, strict=True)):
         lines += [f'    out{k} [label="{array}[{element}]", shape=box, style=bold];', f"    n{line} -> out{k};"]
-    about = "".join(f"// {line}".rstrip() + "\n" for line in description(unit, names, use, "each once"))
-    note = f"{operation_words(unit.operations).capitalize()}."
-    return Source({f"{unit.symbol}.dot": about + "\n".join([*lines, "}", ""])}, (note, *unit.remarks))
+    about = commented("//", description(unit, names, use, "each once"))
+    return Source({f"{unit.symbol}.dot": about + "\n".join([*lines, "}", ""])}, unit.notes)

@@ -92,7 +92,9 @@ class Statements:
             elif op == "input":
                 self.texts[line] = _Text(self.notation.element(*self.inputs[line]), ATOM, set())
             elif op in ("sin", "cos") and args[0] in self.inputs:
-                statement = Statement(line, self._angle_name(op, args[0]), self._expression(op, args).text)
+                array, element = self.inputs[args[0]]
+                name = f"{op[0]}{'' if array == 'q' else f'_{array}_'}{element + 1}"
+                statement = Statement(line, name, self._expression(op, args).text)
                 self.angles.append(statement)
                 self.texts[line] = _Text(statement.name, ATOM, {line})
             else:
@@ -114,10 +116,6 @@ class Statements:
         name = f"t{self.count}"
         self.rest.append(Statement(line, name, expression.text, [], expression.reads))
         self.texts[line] = _Text(name, ATOM, {line})
-
-    def _angle_name(self, op: str, line: int) -> str:
-        array, element = self.inputs[line]
-        return f"{op[0]}{'' if array == 'q' else f'_{array}_'}{element + 1}"
 
     def _constant(self, value: float) -> _Text:
         if math.copysign(1.0, value) < 0 and not math.isnan(value):

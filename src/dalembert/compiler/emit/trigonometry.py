@@ -5,7 +5,7 @@ of π/2 are so short that n times them is exact up to the ``largest`` angle, 10�
 cosine of the remainder, |r| ≤ π/4, are polynomials, which are swapped and signed according to the quadrant. The remainder
 is rounded twice, so that errors are below 3 ulp; 2.2 ulp were observed (docs/trust.md).
 
-Larger angles, infinity and NaN take a separate path, lane by lane: :func:`far_function` multiplies the angle by the
+Larger angles, infinity and NaN take a separate path, lane by lane: :class:`FarSine` multiplies the angle by the
 relevant binary digits of 2/π (Payne and Hanek) in 64-bit integers, so that it is accurate for every double on every
 machine. Errors are below 1.1 ulp there.
 """
@@ -69,8 +69,8 @@ PI_HALF = (1.5707963267948966, 6.123233995736766e-17)  # in two doubles
 SPLITTER = 2.0**27 + 1.0  # splits a double into two halves (Dekker)
 
 
-class _Far(IR):
-    """The text of the function for large angles of one format.
+class FarSine(IR):
+    """``scalar @far_sine(scalar x, i64 k)``, sin(x + k π/2) for any x beyond the largest angle, and its table.
 
     With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are omitted, and so are those that are
     too small to matter. The two highest bits of the remaining product are the quadrant, the others the fraction of π/2.
@@ -195,11 +195,6 @@ class _Far(IR):
         return self.real("fmul", angle, self.let(f"bitcast i32 {exponent} to float"))
 
 
-def far_function(scalar: str) -> list[str]:
-    """``scalar @far_sine(scalar x, i64 k)``, sin(x + k π/2) for any x beyond the largest angle, and its table."""
-    return _Far(scalar).written()
-
-
 # -- all lanes ---------------------------------------------------------------------------------------
 
 
@@ -228,11 +223,7 @@ def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
         careful.append((text.choice(mask, exact_sine, sine), text.choice(mask, exact_cosine, cosine)))
     text.say(f"br label %{after}")
     text.label(after)
-
-    def merged(fast: str, exact: str) -> str:
-        return text.let(f"phi {text.vector} [ {fast}, %{before} ], [ {exact}, %{slow} ]")
-
-    return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(results, careful, strict=True)]
+    return _merged(text, (before, results), (slow, careful))
 
 
 def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
@@ -255,6 +246,12 @@ def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]
     careful = [_careful(text, x, ANY) for x in angles]
     text.say(f"br label %{after}")
     text.label(after)
+    return _merged(text, (fast, near), (slow, careful))
+
+
+def _merged(text: IR, *blocks: tuple[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """(sin, cos) of every angle, from the block that was taken: its label, and the values there."""
+    (fast, near), (slow, careful) = blocks
 
     def merged(quick: str, exact: str) -> str:
         return text.let(f"phi {text.vector} [ {quick}, %{fast} ], [ {exact}, %{slow} ]")

@@ -93,26 +93,14 @@ def many_rows(text: Wrapper, name: str) -> str:
     return text.function(f"void @{name}({', '.join(parameters)}) nounwind {ALONE}")
 
 
-WRAPPERS: dict[str, Callable[[Wrapper, str], str]] = {"state": one_state, "rows": many_rows}
-
-
-def wrapped(graph: Graph, signature: Signature, form: Form, name: str, wrapper: str) -> str:
-    """The module of a graph, its function ``name`` around the tape."""
-    return wrapped_together([(graph, signature, name)], form, wrapper)
-
-
-def wrapped_together(functions: Sequence[tuple[Graph, Signature, str]], form: Form, *wrappers: str) -> str:
-    """The module of several graphs, with one function per graph and wrapper.
-
-    The function of the first wrapper has the name of the graph; others have the wrapper as a suffix: ``name_rows``.
-    """
+def wrapped(
+    functions: Sequence[tuple[Graph, Signature, str]], form: Form, wrapper: Callable[[Wrapper, str], str]
+) -> str:
+    """The module of one or several graphs, each with its function ``name`` around the tape."""
     texts, longest = [], 0
     for graph, signature, name in functions:
         prefix = "part" if len(functions) == 1 else f"{name}.part"
         parts, slots = function_parts(graph, signature, form, prefix)
-        texts += parts
-        for k, wrapper in enumerate(wrappers):
-            head = Wrapper(signature, len(parts), slots, form, prefix)
-            texts.append(WRAPPERS[wrapper](head, f"{name}_{wrapper}" if k else name))
+        texts += [*parts, wrapper(Wrapper(signature, len(parts), slots, form, prefix), name)]
         longest = max(longest, len(parts))
     return module(texts, form, inline=longest <= MOST_IN_LINE)

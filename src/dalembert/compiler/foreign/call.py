@@ -16,11 +16,12 @@ import numpy as np
 
 from dalembert.base.arrays import SINGLE
 from dalembert.base.environment.cached_property import cached_property
+from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.quantities import derived, machine
 from dalembert.compiler.quantities.derived import Derived
-from dalembert.compiler.quantities.kernel_calls import needs_placing, run_named, run_placed
+from dalembert.compiler.quantities.kernel_calls import run_kernel
 from dalembert.compiler.quantities.machine import Quantity
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.coordinates.placing import Placing
 
@@ -59,15 +60,19 @@ class ForeignCall:
         return entry.name
 
     @cached_property
-    def inputs(self) -> Named:
-        """Names and core shapes of the inputs; q are the n independent joints, whatever the kernel takes."""
-        shapes = machine.signature(self.mechanism, self.entry, self.options).inputs
-        return tuple((name, (self.mechanism.n,) if name == "q" else core) for name, core in shapes)
+    def signature(self) -> Signature:
+        """Names and core shapes of the kernel's arrays."""
+        return machine.signature(self.mechanism, self.entry, self.options)
 
     @cached_property
+    def inputs(self) -> Named:
+        """Names and core shapes of the inputs; q are the n independent joints, whatever the kernel takes."""
+        return tuple((name, (self.mechanism.n,) if name == "q" else core) for name, core in self.signature.inputs)
+
+    @property
     def outputs(self) -> Named:
         """Names and core shapes of the outputs."""
-        return machine.signature(self.mechanism, self.entry, self.options).outputs
+        return self.signature.outputs
 
     def kernel(self, dtype: np.dtype[Any]) -> np.ufunc:
         """The gufunc in float32 or float64; if loops are closed by Newton's method, it takes q of the tree."""
@@ -87,24 +92,6 @@ class ForeignCall:
         """The kernels for GPUs, by precision."""
         return {}
 
-    def gradient(self, by: tuple[str, ...]) -> ForeignCall:
-        """∂(Σ w∘y)/∂x for these inputs x: takes the inputs, then one weight per output."""
-        return self._derived("gradient", by)
-
-    def tangent(self, by: tuple[str, ...]) -> ForeignCall:
-        """Σ ∂y/∂x t_x: takes the inputs, then one direction for each of these."""
-        return self._derived("tangent", by)
-
-    def leading(self, shapes: Sequence[Core]) -> Core:
-        """The shape to which the leading axes of inputs of these shapes broadcast."""
-        try:
-            return np.broadcast_shapes(
-                *(shape[: len(shape) - len(core)] for shape, (_, core) in zip(shapes, self.inputs, strict=True))
-            )
-        except ValueError:
-            named = ", ".join(f"{name} {shape}" for shape, (name, _) in zip(shapes, self.inputs, strict=True))
-            raise ShapeError(f"these shapes do not broadcast: {named}") from None
-
     def with_axis(self, arrays: Sequence[Any], axes: Sequence[int | None], moved: Callable[..., Any]) -> list[Any]:
         """The inputs with an additional axis, which ``moved`` makes the first of the broadcasting leading axes."""
         cores = [len(core) for _, core in self.inputs]
@@ -120,17 +107,15 @@ class ForeignCall:
     def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
         """The outputs, written to ``out``, for NumPy arrays of one type, float32 or float64; loops are closed first."""
         named = dict(zip((name for name, _ in self.inputs), arrays, strict=True))
-        kernel = self.kernel(arrays[0].dtype)
-        if needs_placing(self.mechanism, self.quantity):
-            results = run_placed(kernel, self.quantity, named, self.placing, out)
-        else:
-            results = run_named(kernel, self.quantity, named, out)
+        results = run_kernel(self.kernel(arrays[0].dtype), self.quantity, named, self.placing, out)
         return results if isinstance(results, tuple) else (results,)
 
-    def _derived(self, mode: str, by: tuple[str, ...]) -> ForeignCall:
+    def derivative(self, mode: str, by: tuple[str, ...]) -> ForeignCall:
+        """The "gradient" ∂(Σ w∘y)/∂x, which takes the inputs and one weight per output, or the "tangent" Σ ∂y/∂x t_x, which
+        takes the inputs and one direction for each of these."""
         key = _key(f"{self.quantity}.{mode}", self.key, mode, *by)
         if key not in CALLS:
-            entry = getattr(derived, mode)(self.entry, self.options, by)
+            entry = derived.derivative_of(mode, self.entry, self.options, by)
             CALLS[key] = ForeignCall(self.placing, entry, self.formulation, (), key)
         return CALLS[key]
 

@@ -36,7 +36,7 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
 def called(key: str, inputs: list[Any]) -> Any:
     """The outputs of a call for arrays of valid shapes."""
     call, dtype = registered(key), inputs[0].dtype
-    leading = call.leading([x.shape for x in inputs])
+    leading = call.signature.leading([x.shape for x in inputs])
     outputs = [cupy.empty((*leading, *core), dtype) for _, core in call.outputs]
     stream = cupy.cuda.get_current_stream().ptr
     run_on_device(call, list(map(described, inputs)), list(map(described, outputs)), stream)

@@ -85,11 +85,11 @@ def _called(*inputs: Any, key: str) -> Sequence[Any]:
 
 
 def _pushed(*inputs: Any, key: str, by: tuple[str, ...]) -> Sequence[Any]:
-    return call_p.bind(*inputs, key=registered(key).tangent(by).key)
+    return call_p.bind(*inputs, key=registered(key).derivative("tangent", by).key)
 
 
 def _shapes(call: ForeignCall, inputs: Sequence[Any]) -> list[Any]:
-    leading = call.leading([x.shape for x in inputs])
+    leading = call.signature.leading([x.shape for x in inputs])
     return [jax.core.ShapedArray((*leading, *core), inputs[0].dtype) for _, core in call.outputs]
 
 
@@ -101,14 +101,16 @@ def _batched_call(inputs: Sequence[Any], axes: Sequence[int | None], *, key: str
 def _batched_push(
     inputs: Sequence[Any], axes: Sequence[int | None], *, key: str, by: tuple[str, ...]
 ) -> tuple[Any, Any]:
-    results = push_p.bind(*registered(key).tangent(by).with_axis(inputs, axes, jnp.moveaxis), key=key, by=by)
+    results = push_p.bind(
+        *registered(key).derivative("tangent", by).with_axis(inputs, axes, jnp.moveaxis), key=key, by=by
+    )
     return results, [0] * len(results)
 
 
 call_p.def_impl(jax.jit(_called, static_argnames=("key",)))
 push_p.def_impl(jax.jit(_pushed, static_argnames=("key", "by")))
 call_p.def_abstract_eval(lambda *inputs, key: _shapes(registered(key), inputs))
-push_p.def_abstract_eval(lambda *inputs, key, by: _shapes(registered(key).tangent(by), inputs))
+push_p.def_abstract_eval(lambda *inputs, key, by: _shapes(registered(key).derivative("tangent", by), inputs))
 mlir.register_lowering(call_p, jax.ffi.ffi_lowering(TARGET))
 mlir.register_lowering(push_p, mlir.lower_fun(_pushed, multiple_results=True))
 batching.primitive_batchers[call_p] = _batched_call
@@ -130,7 +132,7 @@ def _jvp_of_call(inputs: Sequence[Any], directions: Sequence[Any], *, key: str) 
 
 
 def _jvp_of_push(inputs: Sequence[Any], directions: Sequence[Any], *, key: str, by: tuple[str, ...]) -> tuple[Any, Any]:
-    return push_p.bind(*inputs, key=key, by=by), _along(registered(key).tangent(by), inputs, directions)
+    return push_p.bind(*inputs, key=key, by=by), _along(registered(key).derivative("tangent", by), inputs, directions)
 
 
 def _turned(weights: Sequence[Any], *inputs: Any, key: str, by: tuple[str, ...]) -> list[Any]:
@@ -138,7 +140,7 @@ def _turned(weights: Sequence[Any], *inputs: Any, key: str, by: tuple[str, ...])
     call = registered(key)
     at, directions = inputs[: len(call.inputs)], inputs[len(call.inputs) :]
     given = [ad.instantiate_zeros(w) for w in weights]
-    slopes = call_p.bind(*at, *given, key=call.gradient(by).key)
+    slopes = call_p.bind(*at, *given, key=call.derivative("gradient", by).key)
     return [None] * len(at) + [_summed(d, t.aval.shape) for d, t in zip(slopes, directions, strict=True)]
 
 

@@ -125,7 +125,7 @@ def _gradients(
     if not by or all(w is None for w in weights):
         return [None] * len(inputs)
     given = [inputs[0].new_zeros(core) if w is None else w for w, (_, core) in zip(weights, call.outputs, strict=True)]
-    slopes = iter(_call(call.gradient(by).key, [*inputs, *given]))
+    slopes = iter(_call(call.derivative("gradient", by).key, [*inputs, *given]))
     return [next(slopes).sum_to_size(x.shape) if wanted else None for x, wanted in zip(inputs, needed, strict=True)]
 
 
@@ -201,7 +201,7 @@ class Differentiable(torch.autograd.Function):
         """The derivative along directions."""
         call, inputs = registered(ctx.key), ctx.saved_tensors
         by = tuple(name for (name, _), t in zip(call.inputs, directions, strict=True) if t is not None)
-        return tuple(_call(call.tangent(by).key, [*inputs, *(t for t in directions if t is not None)]))
+        return tuple(_call(call.derivative("tangent", by).key, [*inputs, *(t for t in directions if t is not None)]))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], key: str, *inputs: Tensor) -> tuple[Any, Any]:

@@ -27,103 +27,66 @@ METADATA = 1  # the extension with which XLA queries the version of a handler
 INVALID_ARGUMENT = 3  # error code
 TYPES: dict[int, np.dtype[Any]] = {11: SINGLE, 12: DOUBLE}
 
-_HEAD: list[Any] = [("struct_size", c_size_t), ("extension", c_void_p)]
+
+def _structure(name: str, **fields: Any) -> Any:
+    """A structure of ``c_api.h`` by its name there; all but the innermost begin with their size and an extension."""
+    return type(name, (Structure,), {"_fields_": list(fields.items())})
 
 
-class XlaVersion(Structure):
-    """XLA_FFI_Api_Version."""
-
-    _fields_ = [*_HEAD, ("major", c_int), ("minor", c_int)]
+def _extensible(name: str, **fields: Any) -> Any:
+    return _structure(name, struct_size=c_size_t, extension=c_void_p, **fields)
 
 
-class XlaBuffer(Structure):
-    """XLA_FFI_Buffer: an array in memory, dense and row by row."""
+Version = _extensible("XLA_FFI_Api_Version", major=c_int, minor=c_int)
+# an array in memory, dense and row by row
+Buffer = _extensible("XLA_FFI_Buffer", dtype=c_int, data=c_void_p, rank=c_int64, dims=POINTER(c_int64))
+Buffers = _extensible(
+    "XLA_FFI_Args", size=c_int64, types=POINTER(c_int), items=POINTER(POINTER(Buffer))
+)  # and XLA_FFI_Rets
+Text = _structure("XLA_FFI_ByteSpan", start=c_void_p, length=c_size_t)
+Texts = POINTER(POINTER(Text))
+Attributes = _extensible(
+    "XLA_FFI_Attrs", size=c_int64, types=POINTER(c_int), names=Texts, items=Texts
+)  # all are strings
+ErrorRequest = _extensible("XLA_FFI_Error_Create_Args", message=c_char_p, code=c_int)
+StreamRequest = _extensible("XLA_FFI_Stream_Get_Args", context=c_void_p, stream=c_void_p)
+OrdinalRequest = _extensible("XLA_FFI_DeviceOrdinal_Get_Args", context=c_void_p, ordinal=c_int32)
+# XLA's own functions; unused ones are declared as addresses
+Interface = _extensible(
+    "XLA_FFI_Api",
+    version=Version,
+    internal=c_void_p,
+    create_error=CFUNCTYPE(c_void_p, POINTER(ErrorRequest)),
+    rest_1=c_void_p * 3,
+    get_stream=CFUNCTYPE(c_void_p, POINTER(StreamRequest)),
+    rest_2=c_void_p * 12,
+    get_ordinal=CFUNCTYPE(c_void_p, POINTER(OrdinalRequest)),
+)
+Frame = _extensible(
+    "XLA_FFI_CallFrame",
+    interface=POINTER(Interface),
+    context=c_void_p,
+    stage=c_int,
+    inputs=Buffers,
+    outputs=Buffers,
+    attributes=Attributes,
+)
+Metadata = _structure("XLA_FFI_Metadata", struct_size=c_size_t, version=Version, traits=c_uint32)
+MetadataRequest = _structure(
+    "XLA_FFI_Metadata_Extension", struct_size=c_size_t, type=c_int, next=c_void_p, metadata=POINTER(Metadata)
+)
 
-    _fields_ = [*_HEAD, ("dtype", c_int), ("data", c_void_p), ("rank", c_int64), ("dims", POINTER(c_int64))]
-
-
-class XlaBuffers(Structure):
-    """XLA_FFI_Args and XLA_FFI_Rets."""
-
-    _fields_ = [*_HEAD, ("size", c_int64), ("types", POINTER(c_int)), ("items", POINTER(POINTER(XlaBuffer)))]
-
-
-class XlaText(Structure):
-    """XLA_FFI_ByteSpan."""
-
-    _fields_ = [("start", c_void_p), ("length", c_size_t)]
-
-
-class XlaAttributes(Structure):
-    """XLA_FFI_Attrs, where all attributes are strings."""
-
-    _fields_ = [
-        *_HEAD, ("size", c_int64), ("types", POINTER(c_int)), ("names", POINTER(POINTER(XlaText))),
-        ("items", POINTER(POINTER(XlaText))),
-    ]  # fmt: skip
-
-
-class XlaErrorRequest(Structure):
-    """XLA_FFI_Error_Create_Args."""
-
-    _fields_ = [*_HEAD, ("message", c_char_p), ("code", c_int)]
-
-
-class XlaStreamRequest(Structure):
-    """XLA_FFI_Stream_Get_Args."""
-
-    _fields_ = [*_HEAD, ("context", c_void_p), ("stream", c_void_p)]
-
-
-class XlaOrdinalRequest(Structure):
-    """XLA_FFI_DeviceOrdinal_Get_Args."""
-
-    _fields_ = [*_HEAD, ("context", c_void_p), ("ordinal", c_int32)]
-
-
-class XlaInterface(Structure):
-    """XLA_FFI_Api: XLA's own functions; unused ones are declared as addresses."""
-
-    _fields_ = [
-        *_HEAD, ("version", XlaVersion), ("internal", c_void_p),
-        ("create_error", CFUNCTYPE(c_void_p, POINTER(XlaErrorRequest))), ("rest_1", c_void_p * 3),
-        ("get_stream", CFUNCTYPE(c_void_p, POINTER(XlaStreamRequest))), ("rest_2", c_void_p * 12),
-        ("get_ordinal", CFUNCTYPE(c_void_p, POINTER(XlaOrdinalRequest))),
-    ]  # fmt: skip
-
-
-class XlaFrame(Structure):
-    """XLA_FFI_CallFrame."""
-
-    _fields_ = [
-        *_HEAD, ("interface", POINTER(XlaInterface)), ("context", c_void_p), ("stage", c_int),
-        ("inputs", XlaBuffers), ("outputs", XlaBuffers), ("attributes", XlaAttributes),
-    ]  # fmt: skip
-
-
-class XlaMetadata(Structure):
-    """XLA_FFI_Metadata."""
-
-    _fields_ = [("struct_size", c_size_t), ("version", XlaVersion), ("traits", c_uint32)]
-
-
-class XlaMetadataRequest(Structure):
-    """XLA_FFI_Metadata_Extension."""
-
-    _fields_ = [("struct_size", c_size_t), ("type", c_int), ("next", c_void_p), ("metadata", POINTER(XlaMetadata))]
-
-
-Handler = CFUNCTYPE(c_void_p, POINTER(XlaFrame))
-Run = Callable[[ForeignCall, XlaFrame, Sequence[XlaBuffer], Sequence[XlaBuffer]], None]
+Handler = CFUNCTYPE(c_void_p, POINTER(Frame))
+Run = Callable[[ForeignCall, Any, Sequence[Any], Sequence[Any]], None]  # a frame, its inputs and its outputs
 
 
 def handler_of(run: Run) -> Any:
     """A handler that runs the call named by the attribute ``key``; exceptions are reported as XLA errors."""
 
     def handle(pointer: Any) -> int | None:
-        frame: XlaFrame = pointer.contents
+        frame = pointer.contents
         if frame.extension:
-            request = XlaMetadataRequest.from_address(frame.extension)
+            request = MetadataRequest.from_address(frame.extension)
             if request.type == METADATA:
                 version = frame.interface.contents.version
                 request.metadata.contents.version.major = MAJOR
@@ -135,37 +98,37 @@ def handler_of(run: Run) -> Any:
                 run(registered(_key(frame.attributes)), frame, _listed(frame.inputs), _listed(frame.outputs))
         except Exception as problem:  # noqa: BLE001  # exceptions must not cross C code; XLA raises the error again
             message = f"{type(problem).__name__}: {problem}".encode()
-            made_of = XlaErrorRequest(ctypes.sizeof(XlaErrorRequest), None, message, INVALID_ARGUMENT)
+            made_of = ErrorRequest(ctypes.sizeof(ErrorRequest), None, message, INVALID_ARGUMENT)
             return frame.interface.contents.create_error(ctypes.byref(made_of))
         return None
 
     return Handler(handle)
 
 
-def on_cpu(call: ForeignCall, frame: XlaFrame, inputs: Sequence[XlaBuffer], outputs: Sequence[XlaBuffer]) -> None:
+def on_cpu(call: ForeignCall, frame: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Run the kernel on host memory and write the results to XLA's buffers."""
     call.run([_array(x) for x in inputs], tuple(_array(x) for x in outputs))
 
 
-def on_cuda(call: ForeignCall, frame: XlaFrame, inputs: Sequence[XlaBuffer], outputs: Sequence[XlaBuffer]) -> None:
+def on_cuda(call: ForeignCall, frame: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Queue the kernel on GPU memory on XLA's stream."""
     interface = frame.interface.contents
-    where = XlaStreamRequest(ctypes.sizeof(XlaStreamRequest), None, frame.context, None)
+    where = StreamRequest(ctypes.sizeof(StreamRequest), None, frame.context, None)
     interface.get_stream(ctypes.byref(where))
     device = 0
-    if interface.struct_size >= ctypes.sizeof(XlaInterface):  # older versions do not report the GPU
-        which = XlaOrdinalRequest(ctypes.sizeof(XlaOrdinalRequest), None, frame.context, 0)
+    if interface.struct_size >= ctypes.sizeof(Interface):  # older versions do not report the GPU
+        which = OrdinalRequest(ctypes.sizeof(OrdinalRequest), None, frame.context, 0)
         interface.get_ordinal(ctypes.byref(which))
         device = which.ordinal
     given, results = ([_device_array(x, device) for x in buffers] for buffers in (inputs, outputs))
     run_on_device(call, given, results, where.stream or 0)
 
 
-def _listed(buffers: XlaBuffers) -> list[XlaBuffer]:
+def _listed(buffers: Any) -> list[Any]:
     return [buffers.items[k].contents for k in range(buffers.size)]
 
 
-def _key(attributes: XlaAttributes) -> str:
+def _key(attributes: Any) -> str:
     texts = {}
     for k in range(attributes.size):
         name, value = (ctypes.string_at(text.start, text.length).decode() for text in (
@@ -175,7 +138,7 @@ def _key(attributes: XlaAttributes) -> str:
     return texts["key"]
 
 
-def _array(buffer: XlaBuffer) -> Any:
+def _array(buffer: Any) -> Any:
     """The buffer's memory as a NumPy array."""
     dtype, shape = TYPES[buffer.dtype], tuple(buffer.dims[: buffer.rank])
     if not prod(shape):
@@ -184,7 +147,7 @@ def _array(buffer: XlaBuffer) -> Any:
     return np.frombuffer(memory, dtype).reshape(shape)
 
 
-def _device_array(buffer: XlaBuffer, device: int) -> DeviceArray:
+def _device_array(buffer: Any, device: int) -> DeviceArray:
     dtype, shape = TYPES[buffer.dtype], tuple(buffer.dims[: buffer.rank])
     strides = tuple(prod(shape[k + 1 :]) * dtype.itemsize for k in range(len(shape)))
     return DeviceArray(buffer.data or 0, shape, strides, dtype.name, device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -46,30 +47,8 @@ FIELD = {
 
 def count(graph: Graph) -> Operations:
     """The operations that the outputs need."""
-    totals = dict.fromkeys(FIELD.values(), 0)
-    for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True):
-        if live and op in FIELD:
-            totals[FIELD[op]] += 1
-    return Operations(**totals)
-
-
-class Tally:
-    """A counter of the operations performed while formulas are evaluated."""
-
-    def __init__(self) -> None:
-        self.counts = dict.fromkeys(FIELD.values(), 0)
-
-    def scalar(self) -> Counted:
-        """A new scalar that counts its operations."""
-        return Counted(self)
-
-    def did(self, field: str) -> None:
-        """Count one operation."""
-        self.counts[field] += 1
-
-    def operations(self) -> Operations:
-        """The counts so far."""
-        return Operations(**self.counts)
+    live = (op for (op, _), needed in zip(graph.nodes, live_lines(graph), strict=True) if needed)
+    return Operations(**Counter(FIELD[op] for op in live if op in FIELD))
 
 
 def _counting(field: str) -> Callable[..., Counted]:
@@ -83,13 +62,13 @@ class Counted:
     Nothing is shared or simplified: multiplying by 0 or 1 counts like any other multiplication.
     """
 
-    __slots__ = ("tally",)
+    __slots__ = ("count",)
 
-    def __init__(self, tally: Tally) -> None:
-        self.tally = tally
+    def __init__(self, count: Callable[[str], None]) -> None:
+        self.count = count  # called with the field of Operations
 
     def _did(self, field: str) -> Counted:
-        self.tally.did(field)
+        self.count(field)
         return self
 
     def __add__(self, other: object) -> Counted:

@@ -62,7 +62,9 @@ def gradient(graph: Graph, output: Expr | float, inputs: Sequence[Expr]) -> list
     if not isinstance(output, Expr):
         return [0.0] * len(inputs)
     wanted = {x.line for x in inputs}
-    depends = _depends_on(graph, wanted, output.line)
+    depends: list[bool] = []
+    for line in range(output.line + 1):
+        depends.append(line in wanted or any(depends[k] for k in graph.operands(line)))
     bars: dict[int, Expr | float] = {output.line: 1.0}
     for line in range(output.line, -1, -1):
         if line not in bars or not depends[line] or line in wanted:
@@ -77,10 +79,3 @@ def gradient(graph: Graph, output: Expr | float, inputs: Sequence[Expr]) -> list
 def jacobian(graph: Graph, outputs: Sequence[Expr | float], inputs: Sequence[Expr]) -> list[list[Expr | float]]:
     """[[∂y/∂x for x in inputs] for y in outputs], by reverse mode."""
     return [gradient(graph, y, inputs) for y in outputs]
-
-
-def _depends_on(graph: Graph, sources: set[int], last: int) -> list[bool]:
-    depends = [False] * (last + 1)
-    for line in range(last + 1):
-        depends[line] = line in sources or any(depends[k] for k in graph.operands(line))
-    return depends

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from dalembert.compiler.graph.passes import live_lines, rewritten
+from dalembert.compiler.graph.passes import live_lines, operands_first, rewritten
 from dalembert.compiler.graph.tape import Graph
 
 
@@ -17,13 +17,13 @@ def eased(graph: Graph) -> Graph:
     """The tape in an order with few live values: its own, or output by output, each after its missing operands."""
     live = live_lines(graph)
     own = [line for line in range(len(graph.nodes)) if live[line]]
-    orders = (own, _by_need(graph, sorted(set(graph.outputs))))
+    orders = (own, operands_first(sorted(set(graph.outputs)), graph.operands))
     return rewritten(graph, min(orders, key=partial(most_waiting, graph)))
 
 
 def by_outputs(graph: Graph) -> Graph:
     """The tape in an order in which its outputs are computed one after the other."""
-    return rewritten(graph, _by_need(graph, graph.outputs))
+    return rewritten(graph, operands_first(graph.outputs, graph.operands))
 
 
 def most_waiting(graph: Graph, order: list[int]) -> int:
@@ -42,22 +42,6 @@ def most_waiting(graph: Graph, order: list[int]) -> int:
 
 def _computed(graph: Graph, line: int) -> bool:
     return graph.op(line) not in ("const", "input")
-
-
-def _by_need(graph: Graph, wanted: list[int]) -> list[int]:
-    """The requested lines and their operands, with operands first."""
-    order: list[int] = []
-    seen: set[int] = set()
-    stack = [(line, False) for line in reversed(wanted)]
-    while stack:
-        line, ready = stack.pop()
-        if ready:
-            order.append(line)
-        elif line not in seen:
-            seen.add(line)
-            stack.append((line, True))
-            stack += [(operand, False) for operand in reversed(graph.operands(line))]
-    return order
 
 
 def workspace_slots(parts: Sequence[Sequence[tuple[int, Iterable[int]]]]) -> tuple[dict[int, int], int]:

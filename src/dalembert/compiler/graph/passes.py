@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
 from dalembert.compiler.graph.tape import Graph
@@ -32,6 +32,22 @@ def use_counts(graph: Graph) -> list[int]:
     for k in graph.outputs:
         uses[k] += 1
     return uses
+
+
+def operands_first(wanted: Iterable[int], operands: Callable[[int], Sequence[int]]) -> list[int]:
+    """The requested lines and everything that they need, each after its operands."""
+    order: list[int] = []
+    seen: set[int] = set()
+    stack = [(line, False) for line in reversed([*wanted])]
+    while stack:
+        line, ready = stack.pop()
+        if ready:
+            order.append(line)
+        elif line not in seen:
+            seen.add(line)
+            stack.append((line, True))
+            stack += [(operand, False) for operand in reversed(operands(line))]
+    return order
 
 
 def pruned(graph: Graph) -> Graph:

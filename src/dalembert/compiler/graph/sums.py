@@ -17,9 +17,10 @@ again: they would rewrite −(x − y) as y − x, a second subtraction.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from typing import Any
 
-from dalembert.compiler.graph.passes import live_lines, rewritten, use_counts
+from dalembert.compiler.graph.passes import live_lines, operands_first, rewritten, use_counts
 from dalembert.compiler.graph.tape import Expr, Graph
 
 Terms = dict[int, float]  # term → coefficient
@@ -38,8 +39,8 @@ def condensed(graph: Graph) -> Graph:
     for _ in range(4):
         sums = Sums(best)
         sums.inline()
-        sums.expand()
-        sums.factor()
+        sums.repeat(sums.expanded)
+        sums.repeat(sums.factored)
         sums.share()
         after = sums.written(best)
         if cost(after) >= cost(best):
@@ -154,18 +155,7 @@ class Sums:
 
     def order(self) -> list[int]:
         """The needed terms, operands first."""
-        done: dict[int, None] = {}
-        waiting = [(term, False) for _, term in reversed(self.outputs)]
-        while waiting:
-            term, ready = waiting.pop()
-            if term in done:
-                continue
-            if ready:
-                done[term] = None
-            else:
-                waiting.append((term, True))
-                waiting += [(k, False) for k in reversed(self.operands(term)) if k not in done]
-        return list(done)
+        return operands_first((term for _, term in self.outputs), self.operands)
 
     def uses(self) -> list[int]:
         """The number of uses of each term."""
@@ -196,21 +186,22 @@ class Sums:
                     added(terms, b, c)
             self.sums[term] = terms
 
-    def expand(self) -> None:
-        """Expand one or two terms of a sum that are themselves sums, if that is cheaper."""
+    def repeat(self, step: Callable[[int, list[int]], bool]) -> None:
+        """Apply a step to every sum as long as it changes the sum."""
         uses = self.uses()
         for term in self.needed_sums():
-            while self._expanded(term, uses):
+            while step(term, uses):
                 pass
 
-    def _expanded(self, term: int, uses: list[int]) -> bool:
+    def expanded(self, term: int, uses: list[int]) -> bool:
+        """Expand one or two terms of a sum that are themselves sums, if that is cheaper."""
         terms = self.sums[term]
         parts = [b for b in terms if self.ops[b][0] == "sum" and len(self.sums[b]) <= 4]
         if len(terms) > LONG:
             return False
         best, choice = 0, None
         for i, b in enumerate(parts):
-            for some in ((b,), *((b, other) for other in parts[:i] if self._meet(b, other))):
+            for some in ((b,), *((b, other) for other in parts[:i] if self.sums[b].keys() & self.sums[other])):
                 after = dict(terms)
                 for part in some:
                     c = after.pop(part, 0.0)  # it may have cancelled
@@ -228,17 +219,8 @@ class Sums:
                 uses[inner] += uses[part] > 0
         return True
 
-    def _meet(self, a: int, b: int) -> bool:
-        return not self.sums[a].keys().isdisjoint(self.sums[b])
-
-    def factor(self) -> None:
+    def factored(self, term: int, uses: list[int]) -> bool:
         """x y + x z → x (y + z) for products that are used nowhere else."""
-        uses = self.uses()
-        for term in self.needed_sums():
-            while self._factored(term, uses):
-                pass
-
-    def _factored(self, term: int, uses: list[int]) -> bool:
         terms = self.sums[term]
         with_factor: dict[int, list[int]] = {}
         for b in terms:
@@ -326,9 +308,9 @@ class Sums:
     def written(self, old: Graph) -> Graph:
         """A new tape in the order of the old one, with each addition as early as possible."""
         writer = Writer(Graph(simplify=False))
-        value: dict[int, Signed] = {ONE: (False, writer.constant(1.0))}
+        value: dict[int, Signed] = {ONE: (False, writer.given(writer.graph.constant(1.0)))}
         for line in old.inputs:
-            value[self.held[line][1]] = (False, writer.input(old.nodes[line][1][0]))
+            value[self.held[line][1]] = (False, writer.given(writer.graph.input(old.nodes[line][1][0])))
         for term in self.order():
             if term in value:
                 continue
@@ -358,15 +340,8 @@ class Writer:
         self.graph = graph
         self.time: dict[int, int] = {}
 
-    def input(self, name: str) -> Expr:
-        """A new input."""
-        x = self.graph.input(name)
-        self.time[x.line] = 0
-        return x
-
-    def constant(self, value: float) -> Expr:
-        """A constant."""
-        x = self.graph.constant(value)
+    def given(self, x: Expr) -> Expr:
+        """An input or a constant, which is available from the beginning."""
         self.time[x.line] = 0
         return x
 
@@ -386,14 +361,14 @@ class Writer:
         for b, c in terms.items():
             minus, x = value[b]
             if b == ONE:
-                groups.setdefault(1.0, []).append((c < 0, self.constant(abs(c))))
+                groups.setdefault(1.0, []).append((c < 0, self.given(self.graph.constant(abs(c)))))
             else:
                 groups.setdefault(abs(c), []).append((minus != (c < 0), x))
         parts: list[Signed] = groups.pop(1.0, [])
         for c, members in groups.items():
             minus, x = self._added(members)
-            parts.append((minus, self.apply("mul", self.constant(c), x)))
-        return self._added(parts) if parts else (False, self.constant(0.0))
+            parts.append((minus, self.apply("mul", self.given(self.graph.constant(c)), x)))
+        return self._added(parts) if parts else (False, self.given(self.graph.constant(0.0)))
 
     def _added(self, parts: list[Signed]) -> Signed:
         """Add the earliest operands first, so that few values are live; the sum has the sign of the first."""

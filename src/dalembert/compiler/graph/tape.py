@@ -86,10 +86,6 @@ class Graph:
         """A constant, identified by its bits: 0.0 and −0.0 are two constants."""
         return Expr(self, self._constant(float(value)))
 
-    def on(self, line: int) -> Expr:
-        """The expression on a line."""
-        return Expr(self, line)
-
     def output(self, values: Iterable[Expr | float]) -> None:
         """Append to the outputs of the graph."""
         self.outputs.extend(self.lift(v).line for v in values)

@@ -18,10 +18,10 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from dalembert.base.files.digest import digest_of_source
 from dalembert.base.files.private_files import NoHomeError, read_own, state_folder, user_folder
@@ -87,6 +87,15 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()
 
 
+def cached(key: str, make: Callable[[], bytes]) -> bytes:
+    """The code cached under ``key``, or the result of ``make``, cached from now on."""
+    code = load(key)
+    if code is None:
+        code = make()
+        store(key, code)
+    return code
+
+
 def load(key: str) -> bytes | None:
     """The code cached under ``key``, or None if there is none that can be trusted."""
     try:
@@ -124,8 +133,7 @@ def store(key: str, code: bytes) -> None:
 # -- maintenance of the folder -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A cached object: its file, its size in bytes and the time of its last use (seconds since 1970)."""
 
     path: Path

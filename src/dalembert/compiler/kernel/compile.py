@@ -72,14 +72,12 @@ def target() -> Machine:
             f"the environment variable {CPU} is {level!r}, and this processor is {cpu} ({triple.split('-')[0]}); it must be one "
             f"of {', '.join(LEVELS)} on x86_64, or unset for all instructions that the processor has"
         )
-    instructions = dict.fromkeys(LEVELS[level], True)
-    missing = [name for name in instructions if not features.get(name)]
-    if missing:
+    if missing := [name for name in LEVELS[level] if not features.get(name)]:
         raise DalembertError(
             f"the environment variable {CPU} is {level!r}, but this processor ({cpu}) has no {', '.join(missing)}; choose a "
             "lower level, or unset it"
         )
-    return Machine(triple, level, "", _width(instructions), version)
+    return Machine(triple, level, "", _width(dict.fromkeys(LEVELS[level], True)), version)
 
 
 def _width(features: Mapping[str, bool]) -> int:
@@ -96,20 +94,13 @@ def host_features() -> dict[str, bool]:
 
 
 @cache
-def _llvm() -> Any:
-    """llvmlite, initialised to compile for this machine."""
+def _llvm(everywhere: bool = False) -> Any:
+    """llvmlite, initialised to compile for this machine, or for others as well."""
     from llvmlite import binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    return llvm
-
-
-@cache
-def _llvm_for(triple: str) -> Any:
-    """llvmlite, initialised to compile for other machines as well."""
-    llvm = _llvm()
-    if triple != target().triple:
+    if everywhere:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
     return llvm
@@ -118,7 +109,7 @@ def _llvm_for(triple: str) -> Any:
 def _machine(opt: int = 2, of: Machine | None = None, reloc: str = "pic") -> Any:
     """A new target machine, by default this one; an engine created with it owns it."""
     of = of or target()
-    known = _llvm_for(of.triple).Target.from_triple(of.triple)
+    known = _llvm(of.triple != target().triple).Target.from_triple(of.triple)
     return known.create_target_machine(cpu=of.cpu, features=of.features, opt=opt, reloc=reloc, codemodel="small")
 
 
@@ -154,31 +145,10 @@ def object_code(
 
 
 def _object(ir: str, opt: int, optimise: bool, of: Machine) -> bytes:
-    _look_for_memory(len(ir))
-    with COMPILING, _machine(opt, of) as machine, _llvm().parse_assembly(ir) as module:
-        module.triple = of.triple
-        module.data_layout = str(machine.target_data)
-        module.verify()
+    with _module(of, ir, opt) as (module, machine):
         if optimise:
-            options = _llvm().create_pipeline_tuning_options(speed_level=1)
-            options.loop_vectorization, options.loop_unrolling, options.slp_vectorization = True, False, False
-            _optimised(module, machine, options)
+            _optimise(module, machine, 1, loop_vectorization=True, loop_unrolling=False, slp_vectorization=False)
         return bytes(machine.emit_object(module))
-
-
-def _optimised(module: Any, machine: Any, options: Any) -> None:
-    """Run LLVM's passes over a module.
-
-    The passes are freed here, because llvmlite's class inherits a ``_dispose`` that does nothing before the one that
-    frees them; this would leak 150 kB per module.
-    """
-    with _llvm().create_pass_builder(machine, options) as builder:
-        passes = builder.getModulePassManager()
-        try:
-            passes.run(module, builder)
-        finally:
-            _llvm().newpassmanagers.NewPassManager._dispose(passes)
-            passes.detach()
 
 
 def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str = "static", *beside: str) -> bytes:
@@ -186,17 +156,42 @@ def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str =
 
     Modules ``beside`` it are linked into it; their internal symbols stay internal.
     """
+    with _module(machine, ir, 2, reloc, beside) as (module, of):
+        _optimise(module, of, 2, loop_vectorization=False, slp_vectorization=False)
+        return of.emit_assembly(module).encode() if assembly else bytes(of.emit_object(module))
+
+
+@contextlib.contextmanager
+def _module(
+    of: Machine, ir: str, opt: int, reloc: str = "pic", beside: Sequence[str] = ()
+) -> Iterator[tuple[Any, Any]]:
+    """LLVM's verified module of IR texts and the target machine, under LLVM's lock."""
     _look_for_memory(len(ir))
-    with COMPILING, _machine(2, machine, reloc) as of, _llvm().parse_assembly(ir) as module:
+    with COMPILING, _machine(opt, of, reloc) as machine, _llvm().parse_assembly(ir) as module:
         for other in beside:
             module.link_in(_llvm().parse_assembly(other))
-        module.triple = machine.triple
-        module.data_layout = str(of.target_data)
+        module.triple = of.triple
+        module.data_layout = str(machine.target_data)
         module.verify()
-        options = _llvm().create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization, options.slp_vectorization = False, False
-        _optimised(module, of, options)
-        return of.emit_assembly(module).encode() if assembly else bytes(of.emit_object(module))
+        yield module, machine
+
+
+def _optimise(module: Any, machine: Any, speed: int, **tuning: bool) -> None:
+    """Run LLVM's passes over a module.
+
+    The passes are freed here, because llvmlite's class inherits a ``_dispose`` that does nothing before the one that
+    frees them; this would leak 150 kB per module.
+    """
+    options = _llvm().create_pipeline_tuning_options(speed_level=speed)
+    for name, value in tuning.items():
+        setattr(options, name, value)
+    with _llvm().create_pass_builder(machine, options) as builder:
+        passes = builder.getModulePassManager()
+        try:
+            passes.run(module, builder)
+        finally:
+            _llvm().newpassmanagers.NewPassManager._dispose(passes)
+            passes.detach()
 
 
 def _objects(code: bytes) -> Iterator[bytes]:

@@ -16,9 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
@@ -93,13 +91,10 @@ def _context(device: int) -> Any:
     return _call("cuDevicePrimaryCtxRetain", _call("cuDeviceGet", device))
 
 
-def _attribute(device: int, name: str) -> int:
-    return int(_call("cuDeviceGetAttribute", getattr(_driver().CUdevice_attribute, name), _call("cuDeviceGet", device)))
-
-
 def _most_shared(device: int) -> int:
     """Bytes of shared memory available to a block."""
-    return _attribute(device, "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+    attribute = _driver().CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    return int(_call("cuDeviceGetAttribute", attribute, _call("cuDeviceGet", device)))
 
 
 # -- kernels -----------------------------------------------------------------------------------------
@@ -212,27 +207,10 @@ def _cached(compiled: Callable[[], bytes], *parts: str) -> bytes:
     """The code cached under these parts and LLVM's version, or compiled now."""
     import llvmlite
 
-    key = kernel_cache.key_of(*parts, llvmlite.__version__)
-    code = kernel_cache.load(key)
-    if code is None:
-        code = compiled()
-        kernel_cache.store(key, code)
-    return code
+    return kernel_cache.cached(kernel_cache.key_of(*parts, llvmlite.__version__), compiled)
 
 
 # -- calls -------------------------------------------------------------------------------------------
-
-
-def leading_shape(signature: Signature, inputs: Sequence[DeviceArray]) -> tuple[int, ...]:
-    """The shape to which the leading axes of the inputs broadcast."""
-    leads = [
-        array.shape[: len(array.shape) - len(core)] for array, (_, core) in zip(inputs, signature.inputs, strict=True)
-    ]
-    try:
-        return np.broadcast_shapes(*leads)
-    except ValueError:
-        shapes = ", ".join(f"{name} {a.shape}" for (name, _), a in zip(signature.inputs, inputs, strict=True))
-        raise ShapeError(f"these shapes do not broadcast: {shapes}") from None
 
 
 def collapsed(
@@ -261,13 +239,8 @@ def collapsed(
     return tuple(lengths), [tuple(of) for of in kept_strides]
 
 
-class Launch(NamedTuple):
-    """One launch of a kernel: the offset of each array, and the arguments that follow the arrays' addresses."""
-
-    kernel: Loaded
-    states: int
-    offsets: tuple[int, ...]
-    numbers: tuple[int, ...]
+# a kernel, its number of states, the offset of each array, and the arguments that follow the arrays' addresses
+Launch = tuple[Loaded, int, tuple[int, ...], tuple[int, ...]]
 
 
 def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
@@ -290,7 +263,7 @@ def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[De
 def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], device: int) -> list[Launch]:
     """Launch parameters for arrays with this layout."""
     cores, size = of.signature.arrays, BYTES[of.scalar]
-    lead = leading_shape(of.signature, arrays[:inputs])
+    lead = of.signature.leading([array.shape for array in arrays[:inputs]])
     if not prod(lead):
         return []
     strides = [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]
@@ -302,11 +275,11 @@ def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], devi
     if contiguous and len(lengths) <= 1 and all(dense[inputs:]):
         count = prod(lengths)
         kernel = of.loaded(device, of.kind if all(dense) else "direct")
-        return [Launch(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
+        return [(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
     kernel = of.loaded(device, "strided")
     flat = [stride for of in core_strides for stride in of]
     return [
-        Launch(kernel, prod(inner), tuple(offsets), (prod(inner), *inner[1:], *(x for of in within for x in of), *flat))
+        (kernel, prod(inner), tuple(offsets), (prod(inner), *inner[1:], *(x for of in within for x in of), *flat))
         for offsets, inner, within in _by_axes(lengths, steps)
     ]
 

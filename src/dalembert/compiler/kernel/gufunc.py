@@ -50,12 +50,6 @@ class _Owned:
     recipe: Recipe
 
 
-def _owned_by(ufunc: np.ufunc) -> _Owned | None:
-    address = _Ufunc.from_address(id(ufunc)).obj
-    owned = ctypes.cast(address, ctypes.py_object).value if address else None
-    return owned if isinstance(owned, _Owned) else None
-
-
 def loop_of(ufunc: np.ufunc, kind: type[np.floating[Any]]) -> int:
     """The address of the loop of a ufunc for a type."""
     of = _Ufunc.from_address(id(ufunc))
@@ -107,8 +101,9 @@ def gufunc(code: MachineCode, signature: str, name: str, doc: str, recipe: Recip
 
 
 def _reduce(ufunc: np.ufunc) -> Any:
-    owned = _owned_by(ufunc)
-    return _numpys_own(ufunc) if owned is None else owned.recipe
+    address = _Ufunc.from_address(id(ufunc)).obj
+    owned = ctypes.cast(address, ctypes.py_object).value if address else None
+    return owned.recipe if isinstance(owned, _Owned) else _numpys_own(ufunc)
 
 
 _numpys_own = copyreg.dispatch_table[np.ufunc]

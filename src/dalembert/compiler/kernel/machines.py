@@ -34,13 +34,9 @@ def runnable(name: str) -> Machine:
     machine = MACHINES[name]
     known = host_features()
     missing = [feature for feature in LEVELS.get(name, ()) if not known.get(feature)]
-    if name not in LEVELS or machine.triple.split("-")[0] != here.triple.split("-")[0]:
+    if missing or name not in LEVELS or machine.triple.split("-")[0] != here.triple.split("-")[0]:
+        why = f", because it lacks {', '.join(missing)}" if missing else ""
         raise DalembertError(
-            f"this processor ({here.cpu}) cannot run code for '{name}'; the files can still be written"
-        )
-    if missing:
-        raise DalembertError(
-            f"this processor ({here.cpu}) cannot run code for '{name}', because it lacks {', '.join(missing)}; the "
-            "files can still be written"
+            f"this processor ({here.cpu}) cannot run code for '{name}'{why}; the files can still be written"
         )
     return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm)

@@ -59,12 +59,12 @@ def code_of(
     key: str, ir: Callable[[], Sequence[str]], what: str, optimise: bool = False, machine: Machine | None = None
 ) -> MachineCode:
     """The machine code cached under the key, or that of ``ir()``, cached from now on; a progress bar names ``what``."""
-    code = cache.load(key)
-    if code is None:
+
+    def compiled() -> bytes:
         with Bar(f"compiling {what}", PATIENCE) as bar:
-            code = object_code(ir(), bar, optimise, *([machine] if machine else []))
-        cache.store(key, code)
-    return MachineCode(code)
+            return object_code(ir(), bar, optimise, machine)
+
+    return MachineCode(cache.cached(key, compiled))
 
 
 def graph_kernel(

@@ -11,7 +11,7 @@ import ctypes
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, update_wrapper
+from functools import cache, partial, update_wrapper
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar, cast
@@ -73,7 +73,7 @@ def _packer(type_: Type) -> Packer:
     if isinstance(type_, str):
         return lambda value: (value,)
     if isinstance(type_, ArrayType):
-        return _array_packer(DTYPES[type_.element], type_.ndim)
+        return partial(_array_words, DTYPES[type_.element], type_.ndim)
     packers = [_packer(part) for _, part in type_.fields]
     layout = struct.Struct(
         "".join("d" if part == FLOAT else "q" * (1 + getattr(part, "ndim", 0)) for _, part in type_.fields)
@@ -81,16 +81,13 @@ def _packer(type_: Type) -> Packer:
     return lambda value: (layout.pack(*[word for pack, x in zip(packers, value, strict=True) for word in pack(x)]),)
 
 
-def _array_packer(dtype: np.dtype[Any], ndim: int) -> Packer:
-    def pack(value: Any) -> Sequence[Any]:
-        if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
-            raise DalembertError(
-                f"native code received an array of {value.dtype} with {value.ndim} dimensions; it needs a contiguous "
-                f"one of {dtype} with {ndim}"
-            )
-        return _address.from_address(id(value) + HEAD).value, *value.shape
-
-    return pack
+def _array_words(dtype: np.dtype[Any], ndim: int, value: Any) -> Sequence[Any]:
+    if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
+        raise DalembertError(
+            f"native code received an array of {value.dtype} with {value.ndim} dimensions; it needs a contiguous "
+            f"one of {dtype} with {ndim}"
+        )
+    return _address.from_address(id(value) + HEAD).value, *value.shape
 
 
 def _entry(function: FunctionType) -> Callable[..., Any]:

@@ -8,51 +8,44 @@ needed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from dalembert.compiler.emit.c99 import header_and_test
 from dalembert.compiler.emit.ir import BYTES, Form
-from dalembert.compiler.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.compiler.emit.source import Settings, Source, Unit, commented, description
 from dalembert.compiler.emit.statements import array_names
-from dalembert.compiler.emit.wrappers import wrapped
+from dalembert.compiler.emit.wrappers import many_rows, one_state, wrapped
 from dalembert.compiler.kernel.compile import compiled_for
-from dalembert.compiler.kernel.elf import flash, undefined
-from dalembert.compiler.kernel.footprint import footprint
+from dalembert.compiler.kernel.footprint import flash, footprint, undefined
 from dalembert.compiler.kernel.machines import machine_of, runnable
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-def object_files(name: str, *, rows: bool = True, measured: bool = True) -> Callable[[Unit, Settings], Source]:
-    """The writer of the files NAME.o, NAME.h and NAME_test.c for a machine.
+def object_files(name: str, unit: Unit, settings: Settings, *, rows: bool = True, measured: bool = True) -> Source:
+    """The files NAME.o, NAME.h and NAME_test.c for a machine.
 
     rows      whether there is a function for many rows, as on machines that run Linux
     measured  whether its flash and stack are in the notes; otherwise there is a gufunc restricted to its instructions
     """
-    return partial(_object_files, name, rows, measured)
-
-
-def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: Settings) -> Source:
     machine, scalar = machine_of(name), settings.scalar
     reloc = "pic" if rows else "static"
-    state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar], flags=False), unit.symbol, "state")
+    state = wrapped([(unit.graph, unit.signature, unit.symbol)], Form(1, scalar, BYTES[scalar], flags=False), one_state)
     beside = []
     if rows:
         form = replace(machine.form(scalar, BYTES[scalar]), flags=False)
-        beside.append(wrapped(unit.graph, unit.signature, form, f"{unit.symbol}_rows", "rows"))
+        beside.append(wrapped([(unit.graph, unit.signature, f"{unit.symbol}_rows")], form, many_rows))
     content = compiled_for(machine, state, False, reloc, *beside)
     files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
-    notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
+    notes = [*unit.notes]
     if measured:
         marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
-        needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
+        stack, instructions = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
         notes.append(
-            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, "
-            f"{needs.instructions:,} "
+            f"{flash(content):,} bytes of flash (code and constants), {stack:,} bytes of stack, {instructions:,} "
             f"instructions{' in the function for one state' if rows else ''}, counted in the file."
         )
         if missing := undefined(content):
@@ -83,6 +76,5 @@ def llvm(unit: Unit, settings: Settings) -> Source:
     use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
     head = description(unit, names, use, f"{settings.arithmetic}, no library functions")
     form = Form(1, settings.scalar, BYTES[settings.scalar], flags=False)
-    text = wrapped(unit.graph, unit.signature, form, unit.symbol, "state")
-    notes = (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks)
-    return Source({f"{unit.symbol}.ll": "".join(f"; {line}".rstrip() + "\n" for line in head) + text}, notes)
+    text = wrapped([(unit.graph, unit.signature, unit.symbol)], form, one_state)
+    return Source({f"{unit.symbol}.ll": commented(";", head) + text}, unit.notes)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dalembert.base.tables.wording import nearest
-from dalembert.compiler.emit.c99 import c99, c99_of
+from dalembert.compiler.emit.c99 import c99
 from dalembert.compiler.emit.readable import dot, numpy, python
 from dalembert.compiler.emit.source import SCALARS, Settings, Source, Unit
 from dalembert.compiler.kernel.compile import LEVELS
 from dalembert.compiler.kernel.objects import llvm, object_files
 from dalembert.compiler.kernel.ptx import ptx
-from dalembert.compiler.kernel.web import wasm, wasm_of
+from dalembert.compiler.kernel.web import wasm
 from dalembert.errors import DalembertError
 
 
@@ -21,14 +22,14 @@ class CodeTarget:
     """One target of emitted code.
 
     summary     description of the output
-    write       the files of a unit
+    write       the files of a unit; None if there is ``several``
     precisions  the supported precisions, "double" or "single", the default first
-    several     the files, under a given name, of several units as separate functions, if supported (``separate=True``)
     own         whether it can be emitted without C library functions (``libm=False``)
+    several     the files, under a given name, of units as separate functions, if supported (``separate=True``)
     """
 
     summary: str
-    write: Callable[[Unit, Settings], Source]
+    write: Callable[[Unit, Settings], Source] | None
     precisions: tuple[str, ...] = ("double",)
     own: bool = False
     several: Callable[[Sequence[Unit], Settings, str], Source] | None = None
@@ -36,17 +37,17 @@ class CodeTarget:
 
 EITHER = ("double", "single")
 _OBJECTS = {
-    "host": ("this processor, its header, and the kernel", object_files("host", measured=False), EITHER),
-    **{x: (f"processors of the level {x}", object_files(x, measured=False), EITHER) for x in LEVELS},
-    "aarch64": ("64-bit ARM, its header and a self-test", object_files("aarch64"), EITHER),
-    "riscv64": ("64-bit RISC-V", object_files("riscv64"), EITHER),
-    "cortex-m7": ("Cortex-M7 in double precision", object_files("cortex-m7", rows=False), EITHER),
-    "cortex-m4f": ("Cortex-M4 in single precision", object_files("cortex-m4f", rows=False), ("single",)),
+    "host": ("this processor, its header, and the kernel", partial(object_files, "host", measured=False), EITHER),
+    **{x: (f"processors of the level {x}", partial(object_files, x, measured=False), EITHER) for x in LEVELS},
+    "aarch64": ("64-bit ARM, its header and a self-test", partial(object_files, "aarch64"), EITHER),
+    "riscv64": ("64-bit RISC-V", partial(object_files, "riscv64"), EITHER),
+    "cortex-m7": ("Cortex-M7 in double precision", partial(object_files, "cortex-m7", rows=False), EITHER),
+    "cortex-m4f": ("Cortex-M4 in single precision", partial(object_files, "cortex-m4f", rows=False), ("single",)),
 }
 TARGETS: dict[str, CodeTarget] = {
-    "c": CodeTarget("a C99 file, its header and a self-test", c99, EITHER, True, c99_of),
+    "c": CodeTarget("a C99 file, its header and a self-test", None, EITHER, True, c99),
     **{name: CodeTarget(f"an object file for {of}", write, some, True) for name, (of, write, some) in _OBJECTS.items()},
-    "wasm": CodeTarget("a WebAssembly module and a loader", wasm, EITHER, True, wasm_of),
+    "wasm": CodeTarget("a WebAssembly module and a loader", None, EITHER, True, wasm),
     "ptx": CodeTarget("kernels for NVIDIA GPUs, as text", ptx, EITHER),
     "llvm": CodeTarget("LLVM's intermediate representation, for inspection", llvm, EITHER, True),
     "python": CodeTarget("a Python module that imports only math", python),
@@ -63,21 +64,17 @@ def target_of(name: str) -> CodeTarget:
     return TARGETS[name]
 
 
-def emitted(unit: Unit, name: str, precision: str | None = None, libm: bool = True) -> Source:
-    """The files of a unit for a target."""
-    target = target_of(name)
-    check_settings(name, precision, libm)
-    return target.write(unit, Settings(SCALARS[precision or target.precisions[0]], libm))
+def emitted(units: Sequence[Unit], files: str, name: str, precision: str | None = None, libm: bool = True) -> Source:
+    """The files for a target, with one function for each unit; ``files`` is their name if there are several.
 
-
-def emitted_apart(
-    units: Sequence[Unit], files: str, name: str, precision: str | None = None, libm: bool = True
-) -> Source:
-    """The files, under a given name, with one function for each of several units."""
+    The options have been checked by :func:`check_settings`.
+    """
     target = target_of(name)
-    check_settings(name, precision, libm, separate=True)
-    assert target.several is not None  # checked
-    return target.several(units, Settings(SCALARS[precision or target.precisions[0]], libm), files)
+    settings = Settings(SCALARS[precision or target.precisions[0]], libm)
+    if target.several is not None:
+        return target.several(units, settings, files)
+    assert target.write is not None
+    return target.write(units[0], settings)
 
 
 def check_settings(name: str, precision: str | None, libm: bool, separate: bool = False) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dalembert.errors import DalembertError
 
@@ -96,14 +96,6 @@ class Reader:
         return self.bytes(self.number()).decode()
 
 
-class _Symbol(NamedTuple):
-    """An entry of an object file's symbol table."""
-
-    kind: int
-    name: str
-    number: int
-
-
 class _ObjectFile:
     """The sections of a relocatable object file."""
 
@@ -141,30 +133,25 @@ class _ObjectFile:
             yield name, kind
 
     def defined_functions(self) -> dict[str, int]:
-        """The indices of the functions, by name."""
-        return {symbol.name: symbol.number for symbol in self._symbols() if symbol.kind == 0}
-
-    def _symbols(self) -> Iterator[_Symbol]:
-        reader = self.custom["linking"]
+        """The indices of the functions, by name, from the symbol table."""
+        reader, functions = self.custom["linking"], {}
         reader.number()  # version
         while reader:
             subsection = reader.number()
             body = Reader(reader.bytes(reader.number()))
-            if subsection == 8:
-                for _ in range(body.number()):
-                    yield self._symbol(body)
-
-    @staticmethod
-    def _symbol(body: Reader) -> _Symbol:
-        kind, flags = body.number(), body.number()
-        undefined, explicit = flags & 0x10, flags & 0x40
-        if kind == 1:  # data: name, and its location unless it is undefined
-            name = body.text()
-            where = [body.number() for _ in range(0 if undefined else 3)]
-            return _Symbol(kind, name, where[0] if where else -1)
-        index = body.number()
-        name = body.text() if kind != 3 and (not undefined or explicit) else ""
-        return _Symbol(kind, name, index)
+            for _ in range(body.number() if subsection == 8 else 0):
+                kind, flags = body.number(), body.number()
+                undefined, explicit = flags & 0x10, flags & 0x40
+                if kind == 1:  # data: name, and its location unless it is undefined
+                    body.text()
+                    for _ in range(0 if undefined else 3):
+                        body.number()
+                    continue
+                index = body.number()
+                name = body.text() if kind != 3 and (not undefined or explicit) else ""
+                if kind == 0:
+                    functions[name] = index
+        return functions
 
     def relocations(self) -> Iterator[tuple[int, int]]:
         """Kinds of all relocations, and their offsets in the section."""
@@ -208,15 +195,8 @@ class _ObjectFile:
         return end
 
 
-class WasmModule(NamedTuple):
-    """A module, and the number of pages at the start of the memory that belong to it."""
-
-    content: bytes
-    pages: int
-
-
-def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any]) -> WasmModule:
-    """The module of an object file.
+def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any]) -> tuple[bytes, int]:
+    """The module of an object file, and the number of pages at the start of the memory that belong to it.
 
     exported  the functions that can be called
     about     content of the custom section "dalembert", written as JSON
@@ -245,4 +225,4 @@ def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any
     for name in ("types", "imports", "functions", "globals", "exports", "code", "data", "custom"):
         body = written.get(name, file.sections.get(SECTIONS[name]))
         content += section(name, body) if body is not None else b""
-    return WasmModule(content, pages)
+    return content, pages

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dalembert.base.environment.version import __version__
 from dalembert.compiler.emit.source import LICENCE, Settings, Source, Unit, operation_words
-from dalembert.compiler.emit.wrappers import wrapped_together
+from dalembert.compiler.emit.wrappers import many_rows, wrapped
 from dalembert.compiler.kernel.compile import compiled_for
 from dalembert.compiler.kernel.machines import MACHINES
 from dalembert.compiler.kernel.wasm import PAGE, wasm_module
@@ -25,12 +25,7 @@ LOADER = Path(__file__).with_name("loader.mjs")
 RESERVED = ("reserved", "about", "exports", "memory", "then")
 
 
-def wasm(unit: Unit, settings: Settings) -> Source:
-    """The files NAME.wasm and NAME.mjs with one function."""
-    return wasm_of([unit], settings, unit.symbol)
-
-
-def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+def wasm(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     """The files NAME.wasm and NAME.mjs with several functions that share a memory."""
     for unit in units:
         if unit.name in RESERVED:
@@ -40,7 +35,7 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
             )
     machine = MACHINES["wasm"]
     form = replace(machine.form(settings.scalar), flags=False)
-    ir = wrapped_together([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
+    ir = wrapped([(unit.graph, unit.signature, unit.name) for unit in units], form, many_rows)
     about = {
         "functions": {
             unit.name: {
@@ -54,11 +49,11 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
         "digest": units[0].digest,
         "made": f"dalembert {__version__}. {LICENCE}",
     }
-    module = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], about)
-    files: dict[str, str | bytes] = {f"{name}.wasm": module.content, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
+    module, pages = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], about)
+    files: dict[str, str | bytes] = {f"{name}.wasm": module, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
     notes = [f"{unit.name}: {operation_words(unit.operations)}." for unit in units]
     notes.append(
-        f"{len(module.content):,} bytes, {form.width} states in parallel; the first {module.pages * PAGE:,} bytes of "
+        f"{len(module):,} bytes, {form.width} states in parallel; the first {pages * PAGE:,} bytes of "
         "the memory belong to the module."
     )
     remarks = dict.fromkeys(remark for unit in units for remark in unit.remarks)

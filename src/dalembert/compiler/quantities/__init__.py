@@ -2,9 +2,9 @@
 
 machine.py    trace, price and kernel, for an entry of any table
 joints.py     dynamics, kinematics and closure, in joint space
-work/tip.py        operational space, for the selected rows of the tip's pose
+tip.py        operational space, for the selected rows of the tip's pose
 gradients.py  quantities for the optimisation of motions
 derived.py    gradients and directional derivatives of any entry, which are entries themselves
-running.py    running a kernel on checked arrays, with loops closed first
+kernel_calls.py  running a kernel on checked arrays, with loops closed first
 rollouts.py   programs for the steps of a simulation, and the functions of the state that belong to them
 """

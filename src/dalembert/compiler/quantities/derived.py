@@ -20,8 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.algebra.scalars import flat
-from dalembert.compiler.quantities.closed_form_rival import Arrays
-from dalembert.compiler.quantities.machine import Quantity, Shape, signature
+from dalembert.compiler.quantities.machine import Arrays, Quantity, Shape, signature
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain
 
@@ -112,9 +111,14 @@ def _tangent(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y:
 
     seeds: dict[int, Any] = {}
     for direction, name in entry.weights.items():
-        row = Chain(mechanism, x["q"]).push(x[direction]) if _follows(mechanism, name) else x[direction]
-        seeds |= {scalar.line: slope for scalar, slope in zip(x[name], row, strict=True)}
+        seeds |= _seeds(mechanism, x, name, x[direction])
     return derivative.forward(graph, y, seeds)
+
+
+def _seeds(mechanism: AnyMechanism, x: Lists, name: str, direction: list[Any]) -> dict[int, Any]:
+    """The slopes of an input's lines along a direction."""
+    row = Chain(mechanism, x["q"]).push(direction) if _follows(mechanism, name) else direction
+    return {scalar.line: slope for scalar, slope in zip(x[name], row, strict=True)}
 
 
 def _jacobian(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:
@@ -125,12 +129,8 @@ def _jacobian(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y
     rows: list[dict[str, list[Any]]] = [{} for _ in y]
     if sum(sizes.values()) <= len(y):
         for name, size in sizes.items():
-            columns = []
-            for k in range(size):
-                unit = [1.0 if k == j else 0.0 for j in range(size)]
-                along = Chain(mechanism, x["q"]).push(unit) if _follows(mechanism, name) else unit
-                seeds = {scalar.line: slope for scalar, slope in zip(x[name], along, strict=True)}
-                columns.append(derivative.forward(graph, y, seeds))
+            units = ([1.0 if k == j else 0.0 for j in range(size)] for k in range(size))
+            columns = [derivative.forward(graph, y, _seeds(mechanism, x, name, unit)) for unit in units]
             for i, row in enumerate(rows):
                 row[name] = [column[i] for column in columns]
     else:
@@ -161,15 +161,10 @@ def derivative_of(
     source.check_options(options)
     inputs = {**source.inputs, **source.shapes_of(options)}
     by = tuple(inputs) if by is None else by
-    if wrong := [name for name in by if name not in inputs]:
+    if not by or len(set(by) & inputs.keys()) < len(by):
         raise DalembertError(
-            f"{source.name} has no input '{wrong[0]}' with respect to which it could be differentiated; with the given options "
-            f"its inputs are {', '.join(inputs)}"
-        )
-    if not by or len(set(by)) < len(by):
-        raise DalembertError(
-            f"{source.name} cannot be differentiated with respect to ({', '.join(by)}); name at least one input, each once, "
-            f"of {', '.join(inputs)}"
+            f"{source.name} cannot be differentiated with respect to ({', '.join(by)}); name at least one input, each once: "
+            f"with the given options these are {', '.join(inputs)}"
         )
     sizes = {name: ("n",) if shape == ("Q",) else shape for name, shape in inputs.items()}
     weights: dict[str, str] = {}
@@ -187,7 +182,7 @@ def derivative_of(
         further = {}
         outputs = {f"d_{y}_d_{x}": (*shape, *sizes[x]) for y, shape in source.outputs.items() for x in by}
         what = f"∂y/∂({', '.join(by)})"
-    same = ("whole", "where", "sizes", "measured", "varies", "condensed", "table", "bound")
+    same = ("whole", "where", "sizes", "varies", "condensed", "table", "bound")
     return Derived(
         f"{_text({**inputs, **further})} -> {_text(outputs)}", f"{what}, y = {source.summary}", {},
         options=tuple(option for option in source.options if option not in options), name=f"{source.name}_{mode}",

@@ -18,16 +18,15 @@ from math import prod
 from typing import Any
 
 from dalembert.base.algebra.scalars import flat
+from dalembert.base.arrays import shown
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.source import Unit, plain
 from dalembert.compiler.graph.count import count
 from dalembert.compiler.graph.tape import Graph, evaluate
 from dalembert.compiler.quantities.derived import Derived
-from dalembert.compiler.quantities.machine import Quantity, identity, signature, taped, traced
-from dalembert.errors import DalembertError, SingularInertiaError
+from dalembert.compiler.quantities.machine import OWN_NUMBERS, Quantity, identity, signature, taped, traced
+from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
-from dalembert.mechanics.coordinates.variable_parameters import gears, lengths
-from dalembert.mechanics.equations.regressor import parameters
 from dalembert.robot.model.robot import Joint, Robot
 from dalembert.robot.terms import TERMS
 
@@ -165,14 +164,10 @@ def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         raise DalembertError(f"the quantity '{twice[0]}' is requested twice; name each once")
     name = "_".join(names) if function is None else function
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+    if not (isinstance(name, str) and len(name) <= LONGEST and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)):
         raise DalembertError(
-            f"the function cannot be called {name!r}; a name consists of letters, digits and _ and begins with a letter"
-        )
-    if len(name) > LONGEST:
-        raise DalembertError(
-            f"the function's name '{name}' has {len(name)} characters, more than {LONGEST}; give a shorter one, "
-            "--function NAME (function=...)"
+            f"the function cannot be called {shown(name)}; a name consists of at most {LONGEST} letters, digits and _ and "
+            "begins with a letter: choose one, --function NAME (function=...)"
         )
     return name
 
@@ -223,13 +218,8 @@ def _together(
             results.append(list(flat(entry.values(mechanism, formulation, own))))
         return results
 
-    try:
-        return taped(arrays.inputs, equations, min(entry.condensed for entry in entries))
-    except ZeroDivisionError:  # during constant folding
-        raise SingularInertiaError(
-            f"{' and '.join(entry.name for entry in entries)} do not exist for this mechanism, which has no B⁻¹: every "
-            "joint must move some inertia"
-        ) from None
+    condensed = min(entry.condensed for entry in entries)
+    return taped(arrays.inputs, equations, condensed, " with ".join(entry.name for entry in entries))
 
 
 def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterator[tuple[float, ...]]:
@@ -237,8 +227,7 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
     numbers = random.Random(7)
     reach = 2.0 if mechanism.linear else 0.3
     home = {"q": mechanism.pose if mechanism.by_newton else mechanism.home, "tree_q": mechanism.pose}
-    own = {"parameters": parameters(mechanism.tree), "gears": gears(mechanism), "lengths": lengths(mechanism)}
-    own["gravity"] = mechanism.gravity
+    own = {name: numbers(mechanism) for name, numbers in OWN_NUMBERS.items()}
     own["payload"] = [0.5, 0.01, -0.02, 0.03, 0.004, 0.0, 0.0, 0.004, 0.0, 0.003]
     wanted = STATES if len(graph.outputs) <= MANY else FEW
     for _ in range(TRIED):

@@ -21,11 +21,6 @@ def points(mechanism: AnyMechanism, q: Values) -> list[Any]:
     return [*F.p_joint, *F.p, F.p_tip]
 
 
-def _coordinates(m: AnyMechanism, q: Values) -> list[Any]:
-    """x, y and z of each point (m)."""
-    return [x for point in points(m, q) for x in point]
-
-
 def _regressor(m: AnyMechanism, columns: tuple[int, ...], q: Values, qd: Values, qdd: Values) -> list[Any]:
     Y = pulled.regressor(m, q, qd, qdd)
     return [row[k] for row in Y for k in columns]
@@ -38,10 +33,10 @@ def _row(arrays: str, summary: str, value: Equations, **other: Any) -> Quantity:
 GRADIENTS = table("gradients", {
     "regressor": _row(
         "q, qd, qdd -> Y(n,c)", "selected columns of Y, S (7.81)", _regressor,
-        sizes=lambda columns: {"c": len(columns)}, whole=SUMMANDS,
+        sizes=lambda m, columns: {"c": len(columns)}, whole=SUMMANDS,
     ),
     "torque": _row(
         "q, qd, qdd -> tau(n)", "τ of S (7.42); Coulomb friction is constant", pulled.inverse_dynamics
     ),
-    "points": _row("q -> point(P,3)", "joints, links and tip in base axes", _coordinates),
+    "points": _row("q -> point(P,3)", "joints, links and tip in base axes", points),
 })  # fmt: skip

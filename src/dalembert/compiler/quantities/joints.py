@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
-from dalembert.base.algebra.scalars import Grid, Values, cos, sin
+from dalembert.base.algebra.scalars import Grid, Scalar, Values, cos, flat, sin
 from dalembert.base.tables.wording import nearest
-from dalembert.compiler.quantities.closed_form_rival import Arrays
 from dalembert.compiler.quantities.derived import MODES, derivative_of, jacobian
-from dalembert.compiler.quantities.machine import CONDENSED_LENGTH, Equations, Quantity, table
-from dalembert.compiler.quantities.patterns import compact_regressor, regressor_pattern
+from dalembert.compiler.quantities.machine import CONDENSED_LENGTH, Arrays, Equations, Quantity, sizes_of, table
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates import pulled
 from dalembert.mechanics.coordinates.chain import Angle, AnyMechanism, Chain
@@ -39,6 +37,7 @@ from dalembert.mechanics.equations.newton_euler import BaseMotion
 from dalembert.robot.model.mechanism import Mechanism
 from dalembert.robot.model.omitted_terms import SUMMANDS
 
+KEPT = 16  # mechanisms whose patterns are cached
 DEEP = 60.0  # products per joint in the factorisation of B, as in a chain of 20: then articulated bodies are cheaper
 
 # -- equations with the arguments of the table: the mechanism and the arrays -----------------------
@@ -75,15 +74,16 @@ def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -
     return friction.friction_torque(m, q or nothing, qd, load or nothing)
 
 
-def _lighter_forward_dynamics(m: Mechanism) -> str | None:
-    """Articulated bodies if the tree is deep.
+def _rivals_of_forward_dynamics(m: AnyMechanism) -> tuple[str, ...]:
+    """Only articulated bodies if the tree is deep.
 
     Factorising B takes d (d + 1)/2 products for a joint with d ancestors; articulated bodies are linear in the joints.
     """
     depth: list[int] = []
-    for body in m.bodies:
+    for body in m.tree.bodies:
         depth.append(depth[body.parent] + 1 if body.parent >= 0 else 0)
-    return "articulated" if sum(d * (d + 1) / 2 for d in depth) > DEEP * m.n else None
+    deep = sum(d * (d + 1) / 2 for d in depth) > DEEP * len(depth)
+    return ("articulated",) if deep else ("composite", "articulated")
 
 
 def _fields(function: Equations) -> Equations:
@@ -174,6 +174,30 @@ def _torque_second_derivatives(m: AnyMechanism, q: Values, qd: Values, qdd: Valu
     return q_q, q_qd, qd_qd, q_qdd
 
 
+# -- entries that are not 0 in every state ---------------------------------------------------------
+
+
+def _compact_regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values) -> list[Scalar]:
+    """The entries of Y(q, q̇, q̈), S (7.81), that :func:`regressor_pattern` lists, in its order."""
+    Y = pulled.regressor(mechanism, q, qd, qdd)
+    return [Y[i][k] for i, k in regressor_pattern(mechanism)]
+
+
+@lru_cache(KEPT)
+def regressor_pattern(mechanism: AnyMechanism) -> tuple[tuple[int, int], ...]:
+    """(row, column) of every entry of Y that is not 0 on the tape, row by row."""
+    from dalembert.compiler.graph.tape import Graph
+
+    graph, sizes = Graph(), sizes_of(mechanism)
+    q, qd, qdd = (
+        [graph.input(f"{x}{k}") for k in range(sizes[size])] for x, size in (("q", "Q"), ("qd", "n"), ("qdd", "n"))
+    )
+    Y = pulled.regressor(mechanism, q, qd, qdd)
+    graph.output(flat(Y))
+    there = [graph.value(line) != 0.0 for line in graph.outputs]
+    return tuple(divmod(k, sizes["K"]) for k, nonzero in enumerate(there) if nonzero)
+
+
 # -- the coordinates themselves --------------------------------------------------------------------
 
 
@@ -182,10 +206,6 @@ def _closure(m: AnyMechanism, q: Values) -> Any:
     positions = Chain(m, q).q
     cosines = [cos(x) if isinstance(x, Angle) else x for x in positions]
     return cosines, [sin(x) if isinstance(x, Angle) else 0.0 for x in positions]
-
-
-def _gamma(m: AnyMechanism, q: Values) -> Any:
-    return list(zip(*Chain(m, q).Gamma, strict=True))
 
 
 def _gamma_dot(m: AnyMechanism, q: Values, qd: Values) -> Any:
@@ -247,7 +267,7 @@ JOINTS = table("joints", {
             "articulated": _on_moving_base(articulated.forward_dynamics),
             "column-by-column": _on_moving_base(forward_dynamics.as_in_the_book),
         },
-        CONTACT, rivals=("composite", "articulated"), cheapest=_lighter_forward_dynamics,
+        CONTACT, rivals=_rivals_of_forward_dynamics,
         independent={"composite": _on_moving_base(pulled.forward_dynamics)},
     ),
     "inertia_matrix": Quantity(
@@ -305,7 +325,7 @@ JOINTS = table("joints", {
     ),
     "compact_regressor": Quantity(
         MOTION + "Y(Z)", "the entries of Y(q, q̇, q̈) that are not identically 0, row by row",
-        {"virtual-work": compact_regressor}, whole=SUMMANDS, measured=lambda m: {"Z": len(regressor_pattern(m))},
+        {"virtual-work": _compact_regressor}, whole=SUMMANDS, sizes=lambda m: {"Z": len(regressor_pattern(m))},
         varies=False,
     ),
     "reference_torque": Quantity(
@@ -340,13 +360,12 @@ JOINTS = table("joints", {
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, independent={"composite": _forward_derivatives},
-        phases=(
+        phases=lambda m: () if friction.loaded(m) else (
             ("q, qd, tau -> qdd(n), factor(F)", forward_dynamics.acceleration_and_factor),
             ("q, qd, qdd -> dq(n,n), dqd(n,n)", composite.torque_derivatives),
             ("factor(F), dq(n,n), dqd(n,n) -> dq(n,n), dqd(n,n), dtau(n,n)", forward_dynamics.solved_derivatives),
         ),
-        in_phases=lambda m: not friction.loaded(m),
-        measured=lambda m: {"F": m.tree.n + sum(map(len, ancestors_of(m.tree)))},
+        sizes=lambda m: {"F": m.tree.n + sum(map(len, ancestors_of(m.tree)))},
     ),
     "kinetic_energy": Quantity(
         "q, qd -> T()", "½ q̇ᵀ B q̇, S (7.31)", {"links": energy.kinetic_energy}, pulled=_scalar,
@@ -389,7 +408,7 @@ JOINTS = table("joints", {
         {"passive-joints": _on_moving_base(pulled.loop_wrenches)}, CONTACT, where="loops", whole=SUMMANDS,
     ),
     "closure": Quantity("q -> cos(N), sin(N)", "γ(q_a) by cosines and sines", {"closure": _closure}, where="coordinates"),
-    "closure_jacobian": Quantity("q -> Gamma(N,n)", "Γ = ∂γ/∂q_a", {"closure": _gamma}, where="coordinates"),
+    "closure_jacobian": Quantity("q -> Gamma(N,n)", "Γ = ∂γ/∂q_a", {"closure": lambda m, q: [*zip(*Chain(m, q).Gamma, strict=True)]}, where="coordinates"),
     "closure_derivative": Quantity(
         "q, qd -> Gamma_dot(N,n)", "Γ̇ along a motion", {"closure": _gamma_dot}, where="coordinates"
     ),
@@ -403,10 +422,9 @@ JOINTS = table("joints", {
 })  # fmt: skip
 
 
-def known(mechanism: AnyMechanism | None = None) -> dict[str, Quantity]:
-    """The quantities of a mechanism; by default those of an open arm."""
-    has = {"": True, "coordinates": mechanism is not None and not mechanism.identity}
-    has["loops"] = mechanism is not None and bool(mechanism.loops)
+def known(mechanism: AnyMechanism) -> dict[str, Quantity]:
+    """The quantities of a mechanism."""
+    has = {"": True, "coordinates": not mechanism.identity, "loops": bool(mechanism.loops)}
     return {name: entry for name, entry in JOINTS.items() if has[entry.where]}
 
 

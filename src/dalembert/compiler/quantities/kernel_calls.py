@@ -22,7 +22,7 @@ def needs_placing(mechanism: AnyMechanism, quantity: str) -> bool:
     return not mechanism.linear or (bool(mechanism.loops) and quantity in REACTIONS)
 
 
-def run_placed(
+def run_kernel(
     ufunc: np.ufunc,
     quantity: str,
     arrays: Mapping[str, Any],
@@ -30,25 +30,25 @@ def run_placed(
     out: Array | tuple[Array, ...] | None = None,
     threads: int | None = None,
 ) -> Any:
-    """The result of a kernel for which loops must be closed first, or an error that names the loop and the state."""
-    if "q" not in arrays:
-        return run_named(ufunc, quantity, arrays, out, threads)
+    """The result of a kernel. Loops are closed first if necessary; an error names the loop and the state."""
+    if "q" not in arrays or not needs_placing(placing.mechanism, quantity):
+        return _run(ufunc, quantity, arrays, out, threads)
     q = np.asarray(arrays["q"], DOUBLE)
     if placing.mechanism.by_newton:  # one float64 among the inputs is no reason to round the joints of the tree
         dtype = np.result_type(*(a for name, a in arrays.items() if name in STATE))
         arrays = {**arrays, "q": placing.by_newton(q, None).astype(dtype, copy=False)}
     with np.errstate(invalid="ignore", divide="ignore"):  # explained below
-        result = run_named(ufunc, quantity, arrays, out, threads)
+        result = _run(ufunc, quantity, arrays, out, threads)
     placing.explain(q, *(result if isinstance(result, tuple) else (result,)))
     return result
 
 
-def run_named(
+def _run(
     ufunc: np.ufunc,
     quantity: str,
     arrays: Mapping[str, Any],
-    out: Array | tuple[Array, ...] | None = None,
-    threads: int | None = None,
+    out: Array | tuple[Array, ...] | None,
+    threads: int | None,
 ) -> Any:
     """The result of a kernel, or an error with the names and shapes of its arrays."""
     try:

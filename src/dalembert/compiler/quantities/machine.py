@@ -8,7 +8,8 @@ quantity, and its equations. To add a quantity, write its equations and a row in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,18 +20,11 @@ from weakref import ref
 
 from dalembert.base.algebra.scalars import flat
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.compiler.quantities.closed_form_rival import (
-    CLOSED_FORM,
-    MOST_COORDINATES,
-    Arrays,
-    closed_form,
-    has_closed_form,
-)
 from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.coordinates.loop_closure import rows_of
-from dalembert.mechanics.coordinates.variable_parameters import VARIANTS, varied
-from dalembert.mechanics.equations.regressor import width
+from dalembert.mechanics.coordinates.variable_parameters import VARIANTS, gears, lengths, varied
+from dalembert.mechanics.equations.regressor import parameters, width
 from dalembert.robot.terms import Term
 
 if TYPE_CHECKING:
@@ -41,9 +35,12 @@ if TYPE_CHECKING:
     from dalembert.compiler.graph.tape import Graph
 
 Shape = tuple[str, ...]
+Arrays = dict[str, Any]
 Equations = Callable[..., Any]
 
 CHEAPEST = "cheapest"
+CLOSED_FORM = "closed-form"
+MOST_COORDINATES = 4  # number of coordinates above which closed forms are tried only on request
 # the book's closed forms have tens of thousands of lines: there the search for sums takes longer than it saves
 CONDENSED_LENGTH = 6000
 
@@ -78,7 +75,6 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
     L  loops                                         e  equations that close them
     """
     n, N = mechanism.n, mechanism.tree.n
-    equations = sum(rows_of(loop) for loop in mechanism.loops)
     return {
         "n": n,
         "N": N,
@@ -89,8 +85,23 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "P": 2 * N + 1,
         "W": 6 * max(1, len(mechanism.contacts)),
         "L": len(mechanism.loops),
-        "e": equations,
+        "e": sum(rows_of(loop) for loop in mechanism.loops),
     }
+
+
+# the mechanism's own values of the entries of ``VARIANTS``; the payload is a further body, of which there is none
+OWN_NUMBERS: dict[str, Callable[[AnyMechanism], Sequence[Any]]] = {
+    "parameters": lambda mechanism: parameters(mechanism.tree),
+    "lengths": lengths,
+    "payload": lambda mechanism: [0.0] * 10,
+    "gravity": lambda mechanism: mechanism.gravity,
+    "gears": gears,
+}
+
+
+def has_closed_form(mechanism: AnyMechanism) -> bool:
+    """Whether :mod:`harmonics` is an alternative to the equations of the tree: its joints follow linearly, q = T y + b."""
+    return mechanism.linear and not mechanism.identity
 
 
 @dataclass(frozen=True)
@@ -108,15 +119,14 @@ class Quantity:
     pulled    a rule by which the quantity follows from that of the tree if the coordinates are not the tree's: a
               function of the mechanism, the arrays by name, and the tree's equations
     independent  in addition or instead, equations in the independent coordinates, by formulation
-    rivals    formulations among which the one with the fewest operations is used by default
-    cheapest  the cheapest rival, a function of the mechanism; None if the rivals must be traced to find it
+    rivals    formulations among which the one with the fewest operations is used by default, a function of the mechanism;
+              several must be traced to find it
     whole     terms of ``SUMMANDS`` that an approximate model must not omit for the quantity to have a meaning
     where     what a mechanism must have: "coordinates" that are not those of its tree, or "loops"
-    sizes     the values of further letters, a function of the arguments that :meth:`of` binds
-    measured  the values of letters that only the equations determine, a function of the mechanism
-    phases    the same computation in several consecutive phases, for machines with few registers: arrays as above, and
-              equations; arrays that are not inputs are passed from phase to phase by name. They are used if ``in_phases`` is
-              true for a mechanism, without options and with the first formulation
+    sizes     the values of further letters, a function of the mechanism and of the arguments that :meth:`of` binds
+    phases    the same computation in several consecutive phases, for machines with few registers, a function of the
+              mechanism: arrays as above, and equations; arrays that are not inputs are passed from phase to phase by name.
+              They are used without options and with the first formulation
     condensed number of lines up to which the tape is searched for repeated sums
     varies    whether numbers of the mechanism can be inputs; False if the shape of the result depends on them
     """
@@ -127,14 +137,11 @@ class Quantity:
     options: tuple[str, ...] = ()
     pulled: Callable[[Any, Arrays, Equations], Any] | None = None
     independent: Mapping[str, Equations] = field(default_factory=dict)
-    rivals: tuple[str, ...] = ()
-    cheapest: Callable[[Any], str | None] = lambda mechanism: None
+    rivals: Callable[[Any], tuple[str, ...]] = lambda mechanism: ()
     whole: tuple[str, ...] = ()
     where: str = ""
-    sizes: Callable[..., Mapping[str, int]] = dict
-    measured: Callable[[AnyMechanism], Mapping[str, int]] = lambda mechanism: {}
-    phases: tuple[tuple[str, Equations], ...] = ()
-    in_phases: Callable[[Any], bool] = lambda mechanism: True
+    sizes: Callable[..., Mapping[str, int]] = lambda mechanism, *bound: {}
+    phases: Callable[[Any], tuple[tuple[str, Equations], ...]] = lambda mechanism: ()
     condensed: float = CONDENSED_LENGTH
     varies: bool = True
     table: str = ""
@@ -201,10 +208,7 @@ class Quantity:
     def contenders(self, mechanism: AnyMechanism) -> tuple[str, ...]:
         """The formulations among which the one with the fewest operations is used by default."""
         known = self.formulations(mechanism)
-        rivals = known[:1]
-        if self.rivals and set(self.rivals) <= set(known):
-            lightest = self.cheapest(mechanism)
-            rivals = self.rivals if lightest is None else (lightest,)
+        rivals = tuple(name for name in self.rivals(mechanism) if name in known) or known[:1]
         return (*rivals, CLOSED_FORM) if mechanism.n <= MOST_COORDINATES and CLOSED_FORM in known else rivals
 
     @property
@@ -222,6 +226,8 @@ class Quantity:
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
         """The result of the equations, on floats or on expressions."""
         if formulation == CLOSED_FORM:
+            from dalembert.compiler.quantities.harmonics import closed_form
+
             tree = self.formulations(mechanism)[0]
             return closed_form(arrays, lambda x: self.values(mechanism, tree, x))
         numbers = {name: arrays[name] for name in VARIANTS if name in arrays and name not in self.inputs}
@@ -259,27 +265,34 @@ def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...]
     """Names and core shapes of the kernel's arrays."""
     from dalembert.compiler.emit.signature import Signature
 
-    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound), **entry.measured(mechanism)}
+    letters = {**sizes_of(mechanism), **entry.sizes(mechanism, *entry.bound)}
 
     def sized(shapes: Mapping[str, Shape]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return tuple((name, tuple(_size(text, letters) for text in shape)) for name, shape in shapes.items())
+        return tuple((name, tuple(size_of(text, letters) for text in shape)) for name, shape in shapes.items())
 
     return Signature(sized({**entry.inputs, **entry.shapes_of(options)}), sized(entry.outputs))
 
 
-def _size(text: str, letters: Mapping[str, int]) -> int:
+def size_of(text: str, letters: Mapping[str, int]) -> int:
     """ "6" → 6, "n" → n, "3n" → 3 n"""
     return int(text) if text.isdigit() else int(text[:-1] or 1) * letters[text[-1]]
 
 
-def taped(shapes: Iterable[tuple[str, tuple[int, ...]]], equations: Equations, condensed: float = 0.0) -> Graph:
-    """The graph of a function of arrays, simplified."""
+def taped(
+    shapes: Iterable[tuple[str, tuple[int, ...]]], equations: Equations, condensed: float = 0.0, name: str = ""
+) -> Graph:
+    """The graph of a function of arrays, simplified; an error of the inertia names the quantity."""
     from dalembert.compiler.graph import passes, sums
     from dalembert.compiler.graph.tape import Graph
 
     graph = Graph()
     arrays = [[graph.input(f"{name}{k + 1}") for k in range(prod(shape))] for name, shape in shapes]
-    graph.output(flat(equations(*arrays)))
+    try:
+        graph.output(flat(equations(*arrays)))
+    except ZeroDivisionError:  # during constant folding
+        raise SingularInertiaError(
+            f"{name or 'a step'} does not exist for this mechanism, which has no B⁻¹: every joint must move some inertia"
+        ) from None
     graph = passes.factored(passes.pruned(graph))
     return sums.condensed(graph) if len(graph.nodes) <= condensed else graph
 
@@ -293,15 +306,14 @@ def trace(
 
 def has_phases(mechanism: AnyMechanism, entry: Quantity) -> bool:
     """Whether a quantity can be computed in several phases on this mechanism."""
-    return bool(entry.phases) and entry._as_written(mechanism) and entry.in_phases(mechanism)
+    return entry._as_written(mechanism) and bool(entry.phases(mechanism))
 
 
 def phases_of(mechanism: AnyMechanism, entry: Quantity) -> list[tuple[Graph, Signature]]:
     """The tapes of a quantity's phases, and their arrays."""
     tapes = []
-    for arrays, equations in entry.phases:
-        phase = replace(entry, arrays=arrays, phases=(), options=())
-        shapes = signature(mechanism, phase)
+    for arrays, equations in entry.phases(mechanism):
+        shapes = signature(mechanism, replace(entry, arrays=arrays, options=()))
         tapes.append((taped(shapes.inputs, partial(equations, mechanism), entry.condensed), shapes))
     return tapes
 
@@ -326,12 +338,7 @@ def traced(
     def equations(*values: Any) -> Any:
         return entry.values(mechanism, choice, dict(zip(names, values, strict=True)))
 
-    try:
-        return choice, taped(arrays, equations, entry.condensed)
-    except ZeroDivisionError:  # during constant folding
-        raise SingularInertiaError(
-            f"{entry.name} does not exist for this mechanism, which has no B⁻¹: every joint must move some inertia"
-        ) from None
+    return choice, taped(arrays, equations, entry.condensed, entry.name)
 
 
 @dataclass(frozen=True)
@@ -356,11 +363,11 @@ def price(
 
 def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...] = ()) -> Operations:
     """The operations of the printed formulas, without sharing and simplification."""
-    from dalembert.compiler.graph.count import Tally
+    from dalembert.compiler.graph.count import Counted, Operations
 
-    tally = Tally()
-    run_on(mechanism, entry, formulation, tally.scalar, options)
-    return tally.operations()
+    counts: Counter[str] = Counter()
+    run_on(mechanism, entry, formulation, lambda: Counted(lambda field: counts.update((field,))), options)
+    return Operations(**counts)
 
 
 def run_on(

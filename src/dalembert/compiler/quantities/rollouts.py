@@ -50,29 +50,25 @@ def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any
     return stepping.energies(with_parameters(m, parameters), q, qd)
 
 
-def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...] = ()) -> Quantity:
-    return Quantity(arrays, summary, {"stepping": equations}, condensed=0, whole=whole)
+def _row(arrays: str, summary: str, equations: Equations, **fields: Any) -> Quantity:
+    return Quantity(arrays, summary, {"stepping": equations}, condensed=0, **fields)
 
 
 ROLLOUTS = table("rollouts", {
     "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", contact_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
-    "released": replace(
-        _row(
-            "q, qd, tau -> B(n,n), r(n), forward(n), backward(n)",
-            "B, τ − τ′ without dry friction, and static levels",
-            contact.released,
-        ),
-        options=("tip_wrench",),
+    "released": _row(
+        "q, qd, tau -> B(n,n), r(n), forward(n), backward(n)", "B, τ − τ′ without dry friction, and static levels",
+        contact.released, options=("tip_wrench",),
     ),
     "energy": _row(
-        "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, ("off-diagonal",)
+        "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, whole=("off-diagonal",)
     ),
     **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
-    "adaptive": replace(
-        _row("q, qd, reference, kp, kd, gamma(p), learned(p) -> tau(n), rate(p)", "Slotine and Li", control.adaptive),
-        sizes=lambda columns: {"p": len(columns)},
+    "adaptive": _row(
+        "q, qd, reference, kp, kd, gamma(p), learned(p) -> tau(n), rate(p)", "Slotine and Li", control.adaptive,
+        sizes=lambda m, columns: {"p": len(columns)},
     ),
 })  # fmt: skip
 
@@ -372,10 +368,6 @@ class _Draft:
 # -- Runge–Kutta, smooth ---------------------------------------------------------------------------
 
 
-def _articulated(setting: Setting, *values: Any) -> Any:
-    return (articulated.forward_dynamics(stepping.smooth(setting.mechanism), *values),)
-
-
 def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     n, draft = setting.n, _Draft(setting, plan, tableau.instants)
     unsafe, end = "", len(tableau.b) + 1
@@ -391,7 +383,13 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     draft.combine(tableau, "h", unsafe)
     # for many joints, the formulation that is linear in their number
     long = n > 8 and setting.mechanism.identity and not plan.parameters and not setting.mechanism.omitted
-    draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
+
+    def accelerate(setting: Setting, *values: Any) -> Any:
+        if long:
+            return (articulated.forward_dynamics(stepping.smooth(setting.mechanism), *values),)
+        return (stepping.accelerate(setting, *values),)
+
+    draft.pieces["accelerate"] = draft.loaded(accelerate)
     slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
     return draft.finished(slots, {"q": f"q{end}", "qd": f"v{end}"}, {})
 

@@ -63,7 +63,7 @@ def _inverse_jacobian(m: AnyMechanism, space: Space, q: Values, soft: Values) ->
 
 def _row(arrays: str, summary: str, equations: Equations) -> Quantity:
     return Quantity(
-        arrays, summary, {"operational": equations}, sizes=lambda space: {"m": space.m}, condensed=float("inf")
+        arrays, summary, {"operational": equations}, sizes=lambda m, space: {"m": space.m}, condensed=float("inf")
     )
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from dalembert.arm import Arm
 from dalembert.compiler.emit.source import Settings, Unit
-from dalembert.compiler.kernel.web import wasm_of
+from dalembert.compiler.kernel.web import wasm
 from dalembert.compiler.quantities import machine
-from dalembert.compiler.quantities.closed_form_rival import CLOSED_FORM
 from dalembert.compiler.quantities.emission import identifier, unit_of
 from dalembert.compiler.quantities.joints import quantity
+from dalembert.compiler.quantities.machine import CLOSED_FORM
 from dalembert.errors import DalembertError
 from dalembert.views.web.kernels import kept
 from dalembert.work.analysis.price import CHARACTER, DEGREE, MANY_JOINTS
@@ -87,7 +87,7 @@ def _made(arm: Arm) -> tuple[list[Row], bytes]:
             units.append(unit)
     if not units:
         return counts, b""
-    module = wasm_of(units, Settings(), "formulations").files["formulations.wasm"]
+    module = wasm(units, Settings(), "formulations").files["formulations.wasm"]
     assert isinstance(module, bytes)
     return counts, module
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dalembert.arm import Arm
 from dalembert.base.files.digest import digest_of_source
 from dalembert.compiler.kernel import cache
-from dalembert.compiler.kernel.targets import emitted_apart
+from dalembert.compiler.kernel.targets import emitted
 from dalembert.compiler.quantities.emission import units_apart
 from dalembert.compiler.quantities.joints import quantity
 from dalembert.compiler.quantities.machine import identity
@@ -52,7 +52,7 @@ def page_kernels(arm: Arm, space: Space | None) -> bytes:
         if space is not None:
             entries.append(TIP["reach"].of(space))
         units, files = units_apart(mechanism, arm.name, entries, options=options, function="page")
-        source = emitted_apart(units, files, "wasm", None)
+        source = emitted(units, files, "wasm", None)
         (module,) = (content for content in source.files.values() if isinstance(content, bytes))
         return module
 
@@ -62,9 +62,4 @@ def page_kernels(arm: Arm, space: Space | None) -> bytes:
 def kept(parts: Sequence[str], make: Callable[[], bytes]) -> bytes:
     """The result of ``make`` for these parts and the present source, taken from the kernel cache if available."""
     source = (digest_of_source(cache.PACKAGE.joinpath(*room.split("."))).hex() for room in OWN_SOURCE)
-    key = cache.key_of("wasm", *source, *parts)
-    module = cache.load(key)
-    if module is None:
-        module = make()
-        cache.store(key, module)
-    return module
+    return cache.cached(cache.key_of("wasm", *source, *parts), make)

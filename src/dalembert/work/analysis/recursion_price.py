@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +18,7 @@ from types import ModuleType
 
 from dalembert.arm import Arm
 from dalembert.base.environment.short_repr import brief
-from dalembert.compiler.graph.count import Counted, Nontrivial, Operations, Tally
+from dalembert.compiler.graph.count import Counted, Nontrivial, Operations
 from dalembert.compiler.quantities import machine
 from dalembert.compiler.quantities.joints import JOINTS
 from dalembert.errors import DalembertError
@@ -134,15 +135,13 @@ def summed(operations: Iterable[Operations]) -> Operations:
 def _by_step(arm: Arm, formulation: str, scalar: type[Counted]) -> dict[str, Operations]:
     """Operations by equation; those that belong to none are listed only if there are any."""
     module, rows = EXPLAINED[formulation]
-    tallies: dict[str, Tally] = {step: Tally() for step in rows if step != OTHER}
+    counts: dict[str, Counter[str]] = {step: Counter() for step in rows if step != OTHER}
 
-    class ByStep(Tally):
-        def did(self, field: str) -> None:
-            tallies.setdefault(_step(module), Tally()).did(field)
+    def count(field: str) -> None:
+        counts.setdefault(_step(module), Counter())[field] += 1
 
-    tally = ByStep()
-    machine.run_on(arm.mechanism, JOINTS["inverse_dynamics"], formulation, lambda: scalar(tally))
-    return {step: counted.operations() for step, counted in tallies.items()}
+    machine.run_on(arm.mechanism, JOINTS["inverse_dynamics"], formulation, lambda: scalar(count))
+    return {step: Operations(**fields) for step, fields in counts.items()}
 
 
 def _step(module: ModuleType) -> str:

@@ -288,7 +288,7 @@ class OperationalSpace:
         if any(map(is_lazy, inputs.values())):
             given = {x: self.lazy_input(x, value) for x, value in inputs.items() if value is not None}
             (_, core), *_ = machine.signature(self.mechanism, TIP[name].of(self.space)).outputs
-            return by_blocks(partial(_run, self, name, tuple(inputs), tuple(given)), given, [core])
+            return by_blocks(partial(self.run, name, **dict.fromkeys(inputs)), given, [core])
         kernel = self.kernel(name)
         arrays = [self._checked(x, value) for x, value in inputs.items()]
         damped = "soft" in TIP[name].inputs
@@ -416,8 +416,3 @@ class OperationalSpace:
         return array
 
     follow = resolution.follow
-
-
-def _run(op: OperationalSpace, name: str, inputs: tuple[str, ...], given: tuple[str, ...], *blocks: Any) -> Array:
-    """One block of :meth:`OperationalSpace.run`."""
-    return op.run(name, **dict.fromkeys(inputs) | dict(zip(given, blocks, strict=True)))
