@@ -276,8 +276,8 @@ def _standard_names(
             raise DalembertError(named.faults[name])
         columns = named.groups[name]
         if group != "t" and name in named.joints:
-            order, found = _joint_order(named, named.joints[name], arm, joints or named.joints[name])
-            notes += [] if joints else found
+            order, remarks = _joint_order(named, named.joints[name], arm, joints or named.joints[name])
+            notes += [] if joints else remarks
             joints = joints or named.joints[name]
             names = [None if column in columns else name for column, name in enumerate(names)]
             columns = [columns[k] for k in order]
