@@ -46,7 +46,7 @@ GROUPS = {
         "Motions of the joints, what they carry, and inverse kinematics.",
         "Trajectory trapezoidal triangular polynomial spline fourier line circle join read_trajectory PayloadEvent "
         "WrenchEvent inverse_kinematics dalembert.work.trajectory.timing.scaling.ScalingReport "
-        "dalembert.work.trajectory.timing.scaling_table.ScalingTable dalembert.work.trajectory.timing.time_optimal.TimeOptimalReport "
+        "dalembert.work.trajectory.timing.scaling.ScalingTable dalembert.work.trajectory.timing.time_optimal.TimeOptimalReport "
         "dalembert.work.trajectory.timing.retiming.Retiming",
     ),
     "simulation": (

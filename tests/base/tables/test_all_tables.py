@@ -16,8 +16,7 @@ import dalembert as da
 from dalembert.robot.readers.limits_file import with_limits
 from dalembert.work.logs.log import read_log
 from dalembert.work.simulation.initial_states import read_states
-from dalembert.work.trajectory.planning.motion_file import read_motion
-from dalembert.work.trajectory.planning.points_file import read_points
+from dalembert.work.trajectory.planning.motion_file import read_motion, read_points
 from workbooks import write_workbook
 
 Cells = Sequence[Sequence[Any]]

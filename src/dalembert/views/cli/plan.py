@@ -19,7 +19,7 @@ from dalembert.views.cli.torques import write
 
 if TYPE_CHECKING:
     from dalembert.base.arrays import Array
-    from dalembert.work.trajectory.planning.points_file import Points
+    from dalembert.work.trajectory.planning.motion_file import Points
 
 Shape = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic", "spline"]
 DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
@@ -160,7 +160,7 @@ class _Points:
         """All points of a motion, and the dwell time at each."""
         import numpy as np
 
-        from dalembert.work.trajectory.planning.points_file import Points, read_points
+        from dalembert.work.trajectory.planning.motion_file import Points, read_points
 
         settings, hold = self.settings, self.settings.hold
         if settings.points is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from dalembert.work.trajectory.planning.motion_file import Array, MotionTable
-    from dalembert.work.trajectory.timing.scaling_table import ScalingTable
+    from dalembert.work.trajectory.timing.scaling import ScalingTable
 
 EXAMPLES = ("7.2",)
 CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the progress bar work

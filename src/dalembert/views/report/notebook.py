@@ -34,7 +34,7 @@ from dalembert.work.sizing.drive_sizing import Drives
 from dalembert.work.sizing.monte_carlo import QUANTILES, MonteCarlo
 from dalembert.work.sizing.sizing import ROUNDING, Sizing, joint_units
 from dalembert.work.trajectory.planning.trajectory import Trajectory
-from dalembert.work.trajectory.timing.scaling_table import ScalingTable
+from dalembert.work.trajectory.timing.scaling import ScalingTable
 
 ROWS = 24  # largest number of rows of a table; the remaining ones are counted
 MARK = '<span style="color:{}">■</span> '

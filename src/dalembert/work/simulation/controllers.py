@@ -18,7 +18,6 @@ from dalembert.compiler.quantities import machine
 from dalembert.compiler.quantities.joints import JOINTS
 from dalembert.compiler.quantities.rollouts import ROLLOUTS
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.motion.stepping import smooth
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
 from dalembert.work.identification.fitting.parameter_set import Parameter, ParameterSet
@@ -126,11 +125,6 @@ class Controller:
         return breaks_of_motion(self.motion)
 
     # -- the model -------------------------------------------------------------------------------
-
-    @property
-    def mechanism_known(self) -> AnyMechanism | None:
-        """The mechanism of the model; None for that of the arm."""
-        return None if self.model is None else self.model.mechanism
 
     def columns(self, arm: Arm, friction: bool = True) -> tuple[int, ...]:
         """The columns of the regressor whose parameters the law adapts."""

@@ -13,7 +13,7 @@ from dalembert.base.arrays import Array, shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.simulation.controllers import Controller
 from dalembert.work.trajectory.planning.events import Event, LoadTable, PayloadEvent, WrenchEvent
-from dalembert.work.trajectory.planning.motion_checks import finite
+from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,8 +68,7 @@ class RecordedTorque(Controller):
             )
         if self.tau.ndim != 2 or len(self.tau) != len(self.t):
             raise ShapeError(f"tau has shape {self.tau.shape}; it must be ({len(self.t)}, n), one row per time")
-        if between not in get_args(Between):
-            raise DalembertError(f"between is {shown(between)}; it must be {' or '.join(map(repr, get_args(Between)))}")
+        check_choice("between", between, get_args(Between))
         n = self.tau.shape[1]
         self.between = between
         self.q0 = None if q0 is None else finite("q0", q0)
@@ -147,7 +146,8 @@ def read_torques(
     ...     read_torques(f"{folder}/motion.csv", arm).q0
     array([0.2, 0.4])
     """
-    from dalembert.work.trajectory.planning.motion_file import read_torque_table
+    from dalembert.work.trajectory.planning.motion_file import Stated, torques_in
 
-    table = read_torque_table(path, arm, columns, units)
-    return RecordedTorque(table.t, table.tau, between, q0=table.q0, qd0=table.qd0, events=table.events)
+    t, groups, events = torques_in(path, arm, Stated.of(columns, units))
+    first = {group: values[0] for group, values in groups.items()}
+    return RecordedTorque(t, groups["tau"], between, q0=first.get("q"), qd0=first.get("qd"), events=events)

@@ -25,6 +25,7 @@ from dalembert.work.simulation.closing import Place
 from dalembert.work.simulation.drive_behaviour import Measurement
 from dalembert.work.simulation.fixed import COST, FEW, LATEST, CompiledLoop, check_step, fixed_steps, from_python
 from dalembert.work.simulation.task import Task, check_limits
+from dalembert.work.trajectory.planning.time_breaks import nearest
 
 BLOCK = 256  # periods between two checks, and between two updates of the progress bar
 
@@ -146,8 +147,4 @@ def _check(task: Task, q: Array, qd: Array, begin: int, end: int) -> None:
 
 def _indices(t: Array, instants: Array) -> NDArray[np.intp]:
     """Indices of these instants among the grid's times t; times beyond its end get its length."""
-    at = np.searchsorted(t, instants)
-    before = np.clip(at - 1, 0, len(t) - 1)
-    after = np.clip(at, 0, len(t) - 1)
-    nearest = np.where(np.abs(t[before] - instants) < np.abs(t[after] - instants), before, after)
-    return np.where(instants > t[-1] + 1e-9 * t[-1], len(t), nearest)
+    return np.where(instants > t[-1] + 1e-9 * t[-1], len(t), nearest(t, instants))

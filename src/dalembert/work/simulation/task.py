@@ -29,6 +29,7 @@ from dalembert.work.simulation.stiffness import closed_loop_pole, friction_pole,
 from dalembert.work.simulation.time_steps import Steps, make_steps
 from dalembert.work.tip.controller import OperationalController
 from dalembert.work.trajectory.planning.limits import position_limits
+from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -223,13 +224,7 @@ class Task:
         k = np.minimum(self.records, self.steps - 1)
         return k, self.grid.seen(k, self.t[self.records])
 
-    def _torque(
-        self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index, learned: Array | None = None
-    ) -> Array:
-        """The torque that the drives deliver for the commanded one."""
-        return self.given_of(self._asked(k, t, q, x, qd, index, learned))
-
-    def given_of(self, tau: Array) -> Array:
+    def delivered(self, tau: Array) -> Array:
         """The torque that the drives deliver if τ (…, n) is commanded."""
         return tau if self.effort is None else np.clip(tau, -self.effort, self.effort)
 
@@ -250,7 +245,7 @@ class Task:
             assert rows is not None
             reference = rows[..., k % AHEAD, :]
             tau, rate = law(x, qd, reference, *gains, learned) if adapts else (law(x, qd, reference, *gains), learned)
-            return self.given_of(tau) if limited else tau, rate
+            return self.delivered(tau) if limited else tau, rate
 
         return sample
 
@@ -275,21 +270,22 @@ class Task:
             ),
         )  # fmt: skip
 
-    def _asked(
+    def _torque(
         self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index, learned: Array | None = None
     ) -> Array:
+        """The torque that the drives deliver for the commanded one."""
         if self.controller is not None:
             reference = self._reference(np.atleast_1d(t))
             gains = [self.part(self.constants[name], index) for name in self.controller.constants]
-            if not isinstance(t, np.ndarray):
-                return self._law(x, qd, self.part(reference[..., 0, :], index), *gains)
-            gains = [gain[..., None, :] for gain in gains]
-            if learned is None:
-                return self._law(x, qd, reference, *gains)
-            tau: Array = self._law(x, qd, reference, *gains, learned)[0]
-            return tau
+            if isinstance(t, np.ndarray):
+                gains = [gain[..., None, :] for gain in gains]
+            else:
+                reference = self.part(reference[..., 0, :], index)
+            estimate = () if learned is None else (learned,)
+            tau: Any = self._law(x, qd, reference, *gains, *estimate)
+            return self.delivered(tau[0] if estimate else tau)
         if self.function is not None:
-            return _called("torque", self.function, t, q, qd, self.arm.n)
+            return self.delivered(_called("torque", self.function, t, q, qd, self.arm.n))
         if self.torques is not None:
             return np.broadcast_to(self.part(self._held(self.torques, k), index), q.shape).copy()
         return np.zeros(q.shape)
@@ -345,26 +341,21 @@ def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: in
         raise ShapeError(f"{sentence}, and gives {value.shape}") from None
 
 
-def _base_at(function: Callable[[float], Any], t: float) -> Array:
-    """Value of the user's function of time for the base motion, validated: (…, 9)."""
-    with _explained(f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s"):
-        value = double("the base_motion", function(t))
-    return _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
-
-
 def _checked_base(function: Callable[[float], Any]) -> Callable[[float], Array]:
-    """The user's function for the base motion, validated: the same shape at all times."""
-    shape = _base_at(function, 0.0).shape
+    """The user's function of time for the base motion, validated: (…, 9), with the same shape at all times."""
 
     def at(t: float) -> Array:
-        value = _base_at(function, t)
-        if value.shape != shape:
+        with _explained(f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s"):
+            value = double("the base_motion", function(t))
+        value = _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
+        if t and value.shape != shape:
             raise ShapeError(
                 f"the base_motion has shape {shape} at t = 0 s but {value.shape} at t = {t:g} s; it must have the same "
                 "shape at all times"
             )
         return value
 
+    shape = at(0.0).shape
     return at
 
 
@@ -428,8 +419,7 @@ def _method(arm: Arm, request: SimulationRequest) -> Method:
         "adaptation": request.adapts,
     }
     method = check_method(request.method, arm.name, (need for need, holds in needs.items() if holds))
-    if request.stops not in (None, "error", "contact"):
-        raise DalembertError(f"stops is {request.stops!r}; it must be None, 'error' or 'contact'")
+    check_choice("stops", request.stops, (None, "error", "contact"))
     return method
 
 
@@ -504,8 +494,11 @@ def _with_law(task: Task, request: SimulationRequest, method: Method) -> Task:
         leading += [gains[name].shape[:-1] for name in torque.constants]
         leading.append(torque.reference(task.t[:1], arm, friction=friction).shape[:-2])
     elif callable(torque):
-        compiled = isinstance(torque, OperationalController) and not method.solver and task.wrench_function is None
-        tip = torque if compiled and torque.law is not None and _same_joints(torque.op.arm, arm) else None
+        tip = None
+        if isinstance(torque, OperationalController) and not method.solver and task.wrench_function is None:
+            own, by_newton = torque.op.arm, torque.op.arm.mechanism.by_newton or arm.mechanism.by_newton
+            same_joints = own is arm or (own.n == arm.n and not by_newton)  # their loads may differ
+            tip = torque if torque.law is not None and same_joints else None
         task = replace(task, function=torque, tip=tip)
     else:
         torques = _over_time(task, "torque", torque, arm.n, f"arm '{arm.name}' has {arm.n} joints")
@@ -518,7 +511,7 @@ def _with_law(task: Task, request: SimulationRequest, method: Method) -> Task:
         )
     task = replace(task, effort=effort_of(arm, request.effort_limits))
     if task.torques is not None:
-        task = replace(task, torques=task.given_of(task.torques))
+        task = replace(task, torques=task.delivered(task.torques))
     if task.wrench_function is not None and request.adapts:
         raise DalembertError(
             "adaptive control runs in the compiled loop, which cannot call a Python function: give tip_wrench as an array"
@@ -557,7 +550,7 @@ def _plan(task: Task, request: SimulationRequest, method: Method) -> Plan:
         tip=None if tip is None else tip.law,
         restitution="restitution" in task.constants,
         base_motion="sampled" if task.base_function else "held" if task.bases is not None else "",
-        model=None if compiled is None else compiled.mechanism_known,
+        model=compiled.model.mechanism if compiled is not None and compiled.model is not None else None,
         columns=() if compiled is None else compiled.columns(task.arm, bool(request.friction)),
         effort=() if task.effort is None else tuple(task.effort.tolist()),
     )
@@ -595,12 +588,6 @@ def _over_time(task: Task, name: str, value: Any, size: int, why: str) -> Array 
             f"pass shape {(*batch, 1, size)}"
         )
     return values
-
-
-def _same_joints(arm: Arm, other: Arm) -> bool:
-    """Whether the equations of both arms use the same q; their loads may differ."""
-    by_newton = arm.mechanism.by_newton or other.mechanism.by_newton
-    return arm is other or (arm.n == other.n and not by_newton)
 
 
 def _limits(arm: Arm) -> Array:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
-from dalembert.work.trajectory.planning.time_breaks import breaks_of
+from dalembert.work.trajectory.planning.time_breaks import breaks_of, inside
 
 Indices = NDArray[np.intp]
 
@@ -110,7 +110,7 @@ def make_steps(duration: float, step: float, every: int, functions: Iterable[Any
         return Steps(h, t, records, none, none, np.array([-np.inf]), np.array([np.inf]))
     beside = BESIDE * min(float(np.abs(breaks).max()), duration)
     low, high = np.append(-np.inf, breaks + beside), np.append(breaks - beside, np.inf)
-    inner = breaks[(breaks > 0.0) & (breaks < duration)]
+    inner = inside(breaks, duration)
     after = np.searchsorted(t, inner)
     same = SAME_INSTANT * np.spacing(inner)
     own = (t[after] - inner > same) & (inner - t[after - 1] > same) & (np.diff(inner, prepend=-1.0) > same)

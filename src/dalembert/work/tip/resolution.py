@@ -18,6 +18,7 @@ from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.mechanics.motion.methods import RK4
 from dalembert.work.tip.contact_friction import refuse_loads
 from dalembert.work.trajectory.planning.hermite import Hermite
+from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 if TYPE_CHECKING:
     from dalembert.work.tip.operational import OperationalSpace
@@ -52,8 +53,7 @@ def follow(
     tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 by default
     Returns      the joint motion t (N,), q, qd, qdd (N, n) and its torques tau (N, n)
     """
-    if resolution not in ("kinematic", "dynamic"):
-        raise DalembertError(f"resolution is '{resolution}'; it must be 'kinematic' or 'dynamic'")
+    check_choice("resolution", resolution, ("kinematic", "dynamic"))
     if tau0 is not None and resolution == "kinematic":
         raise DalembertError("tau0 moves redundant joints by torques, which needs resolution='dynamic'")
     instants, path = _path(op, t, x, xd, xdd)

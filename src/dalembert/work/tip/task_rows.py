@@ -17,6 +17,7 @@ from dalembert.mechanics.motion.operational_space import ANGLE, Space, analytica
 from dalembert.robot.model.mechanism import mechanism
 from dalembert.robot.model.robot import Frame
 from dalembert.work.trajectory.planning.limits import random_poses
+from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 Task = str | Sequence[str] | None
 
@@ -65,8 +66,7 @@ def _names(orientation: str) -> tuple[str, ...]:
 
 def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Space:
     """The rows that ``task`` names; by default, those that this arm can move, as many as it has joints."""
-    if orientation not in REPRESENTATIONS:
-        raise DalembertError(f"unknown orientation '{orientation}'; choose from {', '.join(REPRESENTATIONS)}")
+    check_choice("orientation", orientation, REPRESENTATIONS)
     normal = _only_axis(arm, chain)
     if task is None:
         return _movable(arm, chain, orientation, normal)

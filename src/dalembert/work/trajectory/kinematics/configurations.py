@@ -26,6 +26,7 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     is_beyond_reach,
     joint_units,
     least_step,
+    movable_task,
     out_of_reach,
     place,
     sampled_jacobian,
@@ -33,9 +34,10 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     solve,
     span,
     starts,
+    turned_into,
 )
 from dalembert.work.trajectory.planning.limits import position_limits
-from dalembert.work.trajectory.planning.motion_checks import finite
+from dalembert.work.trajectory.planning.motion_checks import check_choice, direction, finite
 
 Aim = Literal["pose", "position+axis", "position"]
 Preference = Literal["mid-range", "zero"]
@@ -167,8 +169,7 @@ def inverse_kinematics(
             "4)"
         )
     count = _count(solutions)
-    if unreachable not in ("error", "nearest"):
-        raise DalembertError(f"unreachable is {shown(unreachable)}; it must be 'error' or 'nearest'")
+    check_choice("unreachable", unreachable, ("error", "nearest"))
     near = None if q0 is None else _near(arm, q0, batch)
     R = np.broadcast_to(np.eye(3), (*x.shape, 3)) if R is None else R
     rows_of: list[Array] = []
@@ -215,12 +216,8 @@ class _Search:
 
     @classmethod
     def of(cls, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool) -> _Search:
-        if aim is not None and aim not in get_args(Aim):
-            raise DalembertError(f"task is {shown(aim)}; it must be {', '.join(map(repr, get_args(Aim)))}, or None")
-        if prefer not in get_args(Preference):
-            raise DalembertError(
-                f"prefer is {shown(prefer)}; it must be {' or '.join(map(repr, get_args(Preference)))}"
-            )
+        check_choice("task", aim, (*get_args(Aim), None))
+        check_choice("prefer", prefer, get_args(Preference))
         q = starts(arm, 32)
         ranks = []
         for name in get_args(Aim) if aim is None else (aim,):
@@ -362,15 +359,9 @@ class _Search:
 
     def turned(self, q: Array, near: Array | None) -> Array:
         """The same configurations shifted by full turns to be close to the preferred one, within the limits."""
-        turn = 2 * np.pi
-        target = self.middle if near is None else near
+        turn, target = 2 * np.pi, self.middle if near is None else near
         close = q - turn * np.round((q - target) / turn)
-        best, fits = close, (close >= self.lower - IN_LIMITS) & (close <= self.upper + IN_LIMITS)
-        for shift in (turn, -turn, 2 * turn, -2 * turn):
-            other = close + shift
-            inside = (other >= self.lower - IN_LIMITS) & (other <= self.upper + IN_LIMITS)
-            best, fits = np.where(~fits & inside, other, best), fits | inside
-        return np.where(self.periodic, best, q)
+        return np.where(self.periodic, turned_into(close, self.lower, self.upper, (1, -1, 2, -2)), q)
 
     def distance(self, q: Array, near: Array | None) -> Array:
         """Distances from the preferred configuration: (k,)."""
@@ -432,19 +423,13 @@ class _Search:
 
 def _task(arm: Arm, aim: str, axis: ArrayLike | None, q: Array) -> TipTask:
     """The rows of a task in the directions in which the arm can move its tip at all; q are sample configurations."""
-    (J, unit), pose = sampled_jacobian(arm, q), arm.pose(q)
-    position, origin = span(J[:, :3]), pose[0, :3, 3]
-    if aim == "position":
-        return TipTask(arm, position, np.zeros((0, 3)), origin, unit)
-    if aim == "pose":
-        return TipTask(arm, position, span(J[:, 3:]), origin, unit)
-    tool = finite("axis", (0.0, 0.0, 1.0) if axis is None else axis)
-    if tool.shape != (3,) or not np.any(tool):
-        raise DalembertError(f"axis is {tool.tolist()}; it must be a direction in the tip frame, such as (0, 0, 1)")
-    tool = np.ldexp(tool, -np.frexp(np.abs(tool).max())[1])  # the square of 1e160 is not finite
-    tool = tool / np.linalg.norm(tool)
-    in_tip = np.swapaxes(pose[:, :3, :3], -1, -2) @ J[:, 3:]
-    return AxisTask(arm, position, span((np.eye(3) - np.outer(tool, tool)) @ in_tip), origin, unit, tool)
+    task = movable_task(arm, q, orientation=aim == "pose")
+    if aim != "position+axis":
+        return task
+    tool = direction("axis", (0.0, 0.0, 1.0) if axis is None else axis)
+    in_tip = np.swapaxes(arm.pose(q)[:, :3, :3], -1, -2) @ sampled_jacobian(arm, q)[0][:, 3:]
+    rows = span((np.eye(3) - np.outer(tool, tool)) @ in_tip)
+    return AxisTask(arm, task.position, rows, task.origin, task.unit, tool)
 
 
 def _periodic(arm: Arm, q: Array) -> Booleans:

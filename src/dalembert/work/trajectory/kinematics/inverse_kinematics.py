@@ -8,10 +8,10 @@ a change of branch nor a singular point can be missed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import hypot
-from typing import Literal, NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ from dalembert.mechanics.motion.methods import RK4
 from dalembert.work.logs.log_units import sliding_joints
 from dalembert.work.trajectory.planning.hermite import Hermite
 from dalembert.work.trajectory.planning.limits import joint_ranges, position_limits
-from dalembert.work.trajectory.planning.motion_checks import finite
+from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
 
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
@@ -105,11 +105,7 @@ class TipTask:
 
 def task_of(arm: Arm, orientation: bool) -> TipTask:
     """The task of positioning the tip or, with ``orientation``, of positioning and orienting it."""
-    q = starts(arm, 32)
-    J, unit = sampled_jacobian(arm, q)
-    position = span(J[:, :3])
-    turning = span(J[:, 3:]) if orientation else np.zeros((0, 3))
-    task = TipTask(arm, position, turning, arm.pose(q[0])[:3, 3], unit)
+    task = movable_task(arm, starts(arm, 32), orientation)
     if not task.size:
         raise DalembertError(f"no joint of arm '{arm.name}' moves its tip")
     if task.size > arm.n:
@@ -119,6 +115,13 @@ def task_of(arm: Arm, orientation: bool) -> TipTask:
             f"has {arm.n}"
         )
     return task
+
+
+def movable_task(arm: Arm, q: Array, orientation: bool) -> TipTask:
+    """The task in the directions in which the arm can move its tip at all; q (k, n) are sample configurations."""
+    J, unit = sampled_jacobian(arm, q)
+    turning = span(J[:, 3:]) if orientation else np.zeros((0, 3))
+    return TipTask(arm, span(J[:, :3]), turning, arm.pose(q[0])[:3, 3], unit)
 
 
 def reach_of(arm: Arm, respect_limits: bool = True) -> tuple[Array, float, float]:
@@ -319,16 +322,21 @@ def starts(arm: Arm, count: int, series: int = 0) -> Array:
 
 def _least_turns(arm: Arm, q: Array) -> Array:
     """The same configurations with every angle in (−π, π], or one turn away if only that is within the limits."""
-    lower, upper = position_limits(arm)
+    least = q - 2 * np.pi * np.ceil((q - np.pi - 1e-9) / (2 * np.pi))
+    return np.where(sliding_joints(arm), q, turned_into(least, *position_limits(arm), (1, -1)))
+
+
+def turned_into(q: Array, lower: Array, upper: Array, turns: Iterable[int]) -> Array:
+    """The angles, each shifted by the first of these numbers of turns that brings it within its limits if it is not."""
 
     def fits(angles: Array) -> NDArray[np.bool_]:
         return (angles >= lower - IN_LIMITS) & (angles <= upper + IN_LIMITS)
 
-    least = q - 2 * np.pi * np.ceil((q - np.pi - 1e-9) / (2 * np.pi))
-    nearest = least
-    for turned in (least + 2 * np.pi, least - 2 * np.pi):
+    nearest = q
+    for turn in turns:
+        turned = q + turn * 2 * np.pi
         nearest = np.where(~fits(nearest) & fits(turned), turned, nearest)
-    return np.where(sliding_joints(arm), q, nearest)
+    return nearest
 
 
 def beyond(arm: Arm, q: Array) -> Excess | None:
@@ -343,8 +351,7 @@ def beyond(arm: Arm, q: Array) -> Excess | None:
 
 def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
     """A function that is positive on the selected side of the line from the shoulder to the tip."""
-    if branch not in ("lower-elbow", "upper-elbow"):
-        raise DalembertError(f"unknown branch '{branch}'; choose 'lower-elbow' or 'upper-elbow'")
+    check_choice("branch", branch, get_args(Branch))
     J = arm.jacobian(starts(arm, 8))
     turning = J[:, 3:, :2]
     axes = np.linalg.norm(turning, axis=1)
@@ -431,7 +438,7 @@ def follow(
         step = min(step, min(TURN, 0.5 * ratio) / max(speed, 1e-300), path.length - s)
         while True:
             ahead = path.length if path.length - (s + step) < 1e-9 * path.length else s + step
-            guess = march.predicted(s, q, ahead - s)
+            guess = RK4.step(march.flow, s, q, ahead - s)
             reached = march.corrected(ahead, guess)
             near = 1e-10 + 1e-13 / ratio if redundant else 1e-3 * max(speed * step, 1e-6)
             if reached is not None and np.linalg.norm(reached - guess) <= near:
@@ -466,10 +473,6 @@ class _March:
         x1 = self.path(np.array([s]))[1][0]
         return np.linalg.pinv(self.task.jacobian(q)) @ self.task.directions(x1)
 
-    def predicted(self, s: float, q: Array, h: float) -> Array:
-        """q after a distance h along the path, by a fourth-order Runge–Kutta step."""
-        return RK4.step(self.flow, s, q, h)
-
     def corrected(self, s: float, q: Array) -> Array | None:
         """The configuration nearest to q with the tip at s, or None if Newton's method does not converge."""
         x = self.path(np.array([s]))[0][0]
@@ -497,7 +500,7 @@ class _March:
         low, high = before, after
         for _ in range(40):
             middle = 0.5 * (low + high)
-            at = self.corrected(middle, self.predicted(before, q, middle - before))
+            at = self.corrected(middle, RK4.step(self.flow, before, q, middle - before))
             low, high = (low, middle) if at is None or beyond(self.task.arm, at) is not None else (middle, high)
         self.fail(
             "limit", high,

@@ -25,7 +25,7 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     search,
     task_of,
 )
-from dalembert.work.trajectory.planning.motion_checks import finite
+from dalembert.work.trajectory.planning.motion_checks import check_choice, direction, finite
 from dalembert.work.trajectory.planning.profiles import polynomial, trapezoidal, triangular
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -172,11 +172,7 @@ def circle(
     """
     begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
     middle = as_point(arm, begin.task, "centre", centre)
-    axis = finite("normal", normal)
-    if axis.shape != (3,) or not np.any(axis):
-        raise DalembertError(f"normal is {axis.tolist()}; it must be a nonzero direction, such as (0, 0, 1)")
-    axis = np.ldexp(axis, -np.frexp(np.abs(axis).max())[1])  # the square of 1e160 is not finite
-    axis = axis / np.linalg.norm(axis)
+    axis = direction("normal", normal)
     out = begin.x - middle
     radius = float(np.linalg.norm(out))
     if not radius > 0:
@@ -222,8 +218,7 @@ class _Start:
         orientation: str,
         respect_limits: bool,
     ) -> _Start:
-        if orientation not in ("free", "constant"):
-            raise DalembertError(f"unknown orientation '{orientation}'; choose 'free' or 'constant'")
+        check_choice("orientation", orientation, ("free", "constant"))
         seed = None if q0 is None else as_configuration(arm, q0)
         placing = task_of(arm, orientation=False)
         if start is not None:
@@ -282,9 +277,8 @@ def _along(length: float, profile: Profile, **values: Any) -> Trajectory:
         if "acceleration_time" in given:
             raise DalembertError("a triangular profile has no acceleration_time, which is always half its duration")
         return triangular([0.0], [length], **given)
-    if profile == "trapezoidal":
-        return trapezoidal([0.0], [length], **given)
-    raise DalembertError(f"unknown profile '{profile}'; choose from trapezoidal, triangular, {', '.join(DEGREES)}")
+    check_choice("profile", profile, ("trapezoidal", "triangular", *DEGREES))
+    return trapezoidal([0.0], [length], **given)
 
 
 def _time_at(profile: Trajectory, s: float) -> float:

@@ -18,6 +18,7 @@ from dalembert.base.arrays import Array, double, number
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia
 from dalembert.work.trajectory.planning.motion_checks import finite
+from dalembert.work.trajectory.planning.time_breaks import inside, nearest, segment
 
 Instants = Callable[[Array], Array]
 BODY = 10  # parameters of a payload: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip's origin
@@ -101,16 +102,9 @@ def payload_event(
 ) -> PayloadEvent:
     """A payload from its mass, centre of mass and inertia about it, or from an :class:`Inertia`, validated."""
     if not isinstance(body, Inertia):
-        where, tensor = (
-            finite("the payload's com", com),
-            finite("the payload's inertia", 0.0 if inertia is None else inertia),
-        )
-        if where.shape != (3,):
-            raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
-        if inertia is not None and tensor.shape != (3, 3):
-            raise ShapeError(f"the payload's inertia has shape {tensor.shape}; it must be (3, 3)")
-        matrix = np.zeros((3, 3)) if inertia is None else tensor
-        body = Inertia(number("the payload's mass", body), tuple(where.tolist()), matrix.tolist())
+        centre = finite("the payload's com", com, (3,))
+        tensor = finite("the payload's inertia", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
+        body = Inertia(number("the payload's mass", body), tuple(centre.tolist()), tensor.tolist())
     if (problem := body.impossible()) is not None:
         raise ShapeError(f"the payload is not physically possible: {problem}")
     return PayloadEvent(body, start, end)
@@ -118,9 +112,7 @@ def payload_event(
 
 def wrench_event(wrench: ArrayLike, start: float, end: float) -> WrenchEvent:
     """A constant wrench, validated."""
-    values = finite("the tip wrench", wrench)
-    if values.shape != (WRENCH,):
-        raise ShapeError(f"the tip wrench has shape {values.shape}; it must be (6,): fx, fy, fz, mx, my, mz")
+    values = finite("the tip wrench", wrench, (WRENCH,), ": fx, fy, fz, mx, my, mz")
     return WrenchEvent(tuple(values.tolist()), start, end)
 
 
@@ -145,20 +137,15 @@ def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> 
     """The events with their times mapped by ``new``, a function of arrays; ``backward`` if it is decreasing."""
     if not events:
         return ()
-    start, end = (
-        new(np.array([getattr(event, side) for event in events], float)).tolist() for side in ("start", "end")
-    )
-    if backward:
-        start, end = end, start
+    sides = ("end", "start") if backward else ("start", "end")
+    start, end = (new(np.array([getattr(event, side) for event in events], float)).tolist() for side in sides)
     return tuple(replace(event, start=a, end=b) for event, a, b in zip(events, start, end, strict=True) if b > a)
 
 
 def snapped(t: Array, marks: Array, near: float) -> Array:
     """The times t, each replaced by the nearest of the sorted ``marks`` if that is closer than ``near``."""
-    after = np.clip(np.searchsorted(marks, t), 1, len(marks) - 1)
-    low, high = marks[after - 1], marks[after]
-    nearest = np.where(t - low < high - t, low, high)
-    return np.where(np.abs(nearest - t) <= near, nearest, t)
+    mark = marks[nearest(marks, t)]
+    return np.where(np.abs(mark - t) <= near, mark, t)
 
 
 class LoadTable:
@@ -170,8 +157,7 @@ class LoadTable:
     """
 
     def __init__(self, events: Sequence[Event], duration: float) -> None:
-        inner = instants_of(events)
-        self.edges = np.concatenate([[0.0], inner[(inner > 0.0) & (inner < duration)], [duration]])
+        self.edges = np.concatenate([[0.0], inside(instants_of(events), duration), [duration]])
         self.payload = self._summed([event for event in events if isinstance(event, PayloadEvent)], BODY)
         self.wrench = self._summed([event for event in events if isinstance(event, WrenchEvent)], WRENCH)
 
@@ -189,7 +175,7 @@ class LoadTable:
 
     def rows(self, t: Array) -> Array:
         """Index of the interval that contains each of the times."""
-        return np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, len(self.edges) - 2)
+        return segment(self.edges, t)
 
     def at(self, t: ArrayLike) -> tuple[Array | None, Array | None]:
         """Payload (…, 10) and wrench (…, 6) at the times t; None for a load that never occurs."""

@@ -12,11 +12,10 @@ from dalembert.arm.terms import TorqueTerms
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
-from dalembert.errors import DalembertError
 from dalembert.robot.readers.load import load_robot
 from dalembert.work.trajectory.kinematics.inverse_kinematics import configuration_at
 from dalembert.work.trajectory.planning.cartesian import line
-from dalembert.work.trajectory.planning.motion_checks import finite
+from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
 from dalembert.work.trajectory.planning.profiles import trapezoidal, triangular
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -77,12 +76,9 @@ def example_7_2(motion: Motion, tip_force: ArrayLike = (0.0, 0.0), arm: Arm | No
     >>> example_7_2("equal-duration", tip_force=PROBLEM_7_7).terms.contact[0].round(2)
     array([ 100.  , -447.49])
     """
-    if motion not in MOTIONS:
-        raise DalembertError(f"unknown motion '{motion}' of Example 7.2; choose from {', '.join(MOTIONS)}")
+    check_choice("the motion of Example 7.2", motion, MOTIONS)
     arm = arm or Arm(load_robot("planar-2r"))
-    force = finite("tip_force", tip_force)
-    if force.shape != (2,):
-        raise DalembertError(f"tip_force has shape {force.shape}; it needs 2 numbers, f_x and f_y")
+    force = finite("tip_force", tip_force, (2,), ": f_x and f_y")
     q0 = configuration_at(arm, START, branch="lower-elbow")
     speed: dict[str, Any] = {"acceleration_time": ACCELERATION_TIME, "max_velocity": MAX_VELOCITY}
     if motion == "equal-duration":

@@ -6,7 +6,7 @@ Nothing is resampled: values, knots, breaks and sample times are those of the se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,8 @@ from dalembert.base.arrays import Array, number
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.work.trajectory.planning.events import moved
+from dalembert.work.trajectory.planning.events import instants_of, moved
+from dalembert.work.trajectory.planning.time_breaks import inside, nearest, segment
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 MEETS = 1e-6  # rad, m: largest gap between the end of one motion and the start of the next
@@ -53,10 +54,6 @@ class JoinedPiece:
     motion: Trajectory
     backward: bool = False
 
-    def mirrored(self) -> JoinedPiece:
-        """The same segment run the other way."""
-        return JoinedPiece(self.motion, not self.backward)
-
     def places(self, instants: Array) -> Array:
         """Times of the motion as times of the segment, in increasing order."""
         return self.motion.duration - instants[::-1] if self.backward else instants
@@ -70,20 +67,16 @@ class JoinedPiece:
 
     def _on_knots(self, t: Array) -> Array:
         """The times, back on knots that rounding moved them off, or just before them if the segment runs backwards."""
-        knots = self._knots
-        if not len(knots):
+        if not len(self.knots):
             return t
-        after = np.clip(np.searchsorted(knots, t), 0, len(knots) - 1)
-        before = np.maximum(after - 1, 0)
-        nearest = np.where(np.abs(knots[after] - t) < np.abs(knots[before] - t), knots[after], knots[before])
-        near = np.abs(nearest - t) <= ULPS * np.spacing(self.motion.duration)
-        side = nearest - ULPS * np.spacing(nearest) if self.backward else nearest
-        return np.where(near, side, t)
+        knot = self.knots[nearest(self.knots, t)]
+        near = np.abs(knot - t) <= ULPS * np.spacing(self.motion.duration)
+        return np.where(near, knot - ULPS * np.spacing(knot) if self.backward else knot, t)
 
     @cached_property
-    def _knots(self) -> Array:
-        knots = np.array(self.motion.knots, float)
-        return knots[(knots > 0.0) & (knots < self.motion.duration)]
+    def knots(self) -> Array:
+        """The knots of the motion between its start and its end."""
+        return inside(np.array(self.motion.knots, float), self.motion.duration)
 
 
 @record
@@ -94,7 +87,7 @@ class Joined:
     begins: Array  # (K + 1,)
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
-        which = np.clip(np.searchsorted(self.begins, t, side="right") - 1, 0, len(self.pieces) - 1)
+        which = segment(self.begins, t)
         # rounding may place a time that is meant to be a junction just before it
         late = self.begins[which + 1] - t <= ULPS * np.spacing(t)
         which = np.where(late, np.minimum(which + 1, len(self.pieces) - 1), which)
@@ -116,39 +109,34 @@ class Joined:
         keys = ((id(piece.motion), piece.backward) for piece in self.pieces)
         return np.array([known.setdefault(key, len(known)) for key in keys], np.intp)
 
-    def _gathered(self, instants: Any) -> list[Array]:
+    def _gathered(self, instants: Callable[[JoinedPiece], Array]) -> list[Array]:
         """Times of each segment in the time of the composite motion."""
         known: dict[int, Array] = {}
         parts = []
         for kind, piece, begin in zip(self._kinds.tolist(), self.pieces, self.begins[:-1].tolist(), strict=True):
             if kind not in known:
-                known[kind] = piece.places(np.asarray(instants(piece.motion), float))
+                known[kind] = piece.places(instants(piece))
             parts.append(begin + known[kind])
         return parts
 
     @cached_property
     def knots(self) -> Array:
         """Times at which accelerations may jump: knots of the segments and junctions between them."""
-        inner = self._gathered(lambda motion: [k for k in motion.knots if 0.0 < k < motion.duration])
-        return np.concatenate([self.begins[1:-1], *inner])
+        return np.concatenate([self.begins[1:-1], *self._gathered(lambda piece: piece.knots)])
 
     @cached_property
     def breaks(self) -> Array:
         """Times at which any derivative may jump."""
-        inner = self._gathered(lambda motion: motion.breaks[(motion.breaks > 0.0) & (motion.breaks < motion.duration)])
+        inner = self._gathered(lambda piece: inside(piece.motion.breaks, piece.motion.duration))
         return np.concatenate([self.begins, *inner])
 
     @cached_property
     def instants(self) -> Array:
         """Sample times of the segments, with a single one at each junction."""
-        return np.append(np.concatenate([part[:-1] for part in self._samples]), self.begins[-1])
-
-    @property
-    def _samples(self) -> list[Array]:
-        parts = self._gathered(lambda motion: motion.t - motion.t[0])
+        parts = self._gathered(lambda piece: piece.motion.t - piece.motion.t[0])
         for part, begin in zip(parts, self.begins, strict=False):
             part[0] = begin
-        return parts
+        return np.append(np.concatenate([part[:-1] for part in parts]), self.begins[-1])
 
 
 def pieces_of(motion: Trajectory) -> tuple[JoinedPiece, ...]:
@@ -186,7 +174,7 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
         for event in moved(motion.events, lambda t, start=start: t + start)  # type: ignore[misc]
     )
     notes = tuple(dict.fromkeys(note for motion in given for note in motion.notes))
-    return _assembled([piece for motion in given for piece in pieces_of(motion)], events, notes, given)
+    return _assembled([piece for motion in given for piece in pieces_of(motion)], events, notes)
 
 
 def _check_pieces(count: int) -> None:
@@ -194,38 +182,28 @@ def _check_pieces(count: int) -> None:
         raise DalembertError(f"the motion would have {count:,} segments; at most {MOST_PIECES:,} can be joined")
 
 
-def _assembled(
-    pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]
-) -> Trajectory:
+def _assembled(pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...]) -> Trajectory:
     _check_pieces(len(pieces))
     curve = Joined(tuple(pieces), np.concatenate([[0.0], np.cumsum([piece.motion.duration for piece in pieces])]))
-    n, duration = motions[0].n, float(curve.begins[-1])
-    inner = [t for event in events for t in (event.start, event.end) if 0.0 < t < duration]
-    return Trajectory(duration, n, curve, tuple(np.append(curve.knots, inner).tolist()), notes=notes, events=events)
+    duration = float(curve.begins[-1])
+    knots = np.append(curve.knots, inside(instants_of(events), duration)).tolist()
+    return Trajectory(duration, pieces[0].motion.n, curve, tuple(knots), notes=notes, events=events)
 
 
 def _check_meet(motions: Sequence[Trajectory]) -> None:
     """Raise an error unless each motion begins at the position and velocity at which the previous one ends."""
-    ends: dict[int, tuple[tuple[Array, Array], tuple[Array, Array]]] = {}
-
-    def both(motion: Trajectory) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        if id(motion) not in ends:
-            q, qd, _ = motion(np.array([0.0, motion.duration]))
-            ends[id(motion)] = ((q[0], qd[0]), (q[1], qd[1]))
-        return ends[id(motion)]
-
-    done = set()
-    for k in range(1, len(motions)):
-        before, after = motions[k - 1], motions[k]
-        if (id(before), id(after)) in done:
+    ends = {key: motion(np.array([0.0, motion.duration])) for key, motion in {id(x): x for x in motions}.items()}
+    checked = set()
+    for k, (before, after) in enumerate(pairwise(motions), 1):
+        if (id(before), id(after)) in checked:
             continue
-        done.add((id(before), id(after)))
+        checked.add((id(before), id(after)))
         if before.n != after.n:
             raise ShapeError(
                 f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same number of "
                 "joints"
             )
-        (q0, v0), (q1, v1) = both(before)[1], both(after)[0]
+        (q0, v0, _), (q1, v1, _) = (x[-1] for x in ends[id(before)]), (x[0] for x in ends[id(after)])
         if (away := np.abs(q1 - q0)).max() > MEETS:
             j = int(away.argmax())
             raise DalembertError(
@@ -245,11 +223,6 @@ def _fastest(motion: Trajectory, piece: int) -> float:
     return float(np.abs(pieces_of(motion)[piece].motion.qd).max())
 
 
-def added(first: Trajectory, second: Any) -> Trajectory:
-    """:meth:`Trajectory.__add__`."""
-    return join([first, second])
-
-
 def held(motion: Trajectory, duration: float) -> Trajectory:
     """:meth:`Trajectory.hold`."""
     length = number("the hold time", duration)
@@ -262,16 +235,14 @@ def held(motion: Trajectory, duration: float) -> Trajectory:
             f"joint {j + 1} still moves at {qd[j]:.6g} at the end of the motion; only a motion that ends at rest can "
             "be held"
         )
-    still = Trajectory(length, motion.n, Standstill(q, length))
-    return join([motion, still])
+    return join([motion, Trajectory(length, motion.n, Standstill(q, length))])
 
 
 def backwards(motion: Trajectory) -> Trajectory:
     """:meth:`Trajectory.reversed`."""
-    pieces = [piece.mirrored() for piece in reversed(pieces_of(motion))]
-    T = motion.duration
-    events = moved(motion.events[::-1], lambda t: T - t, backward=True)
-    return _assembled(pieces, events, motion.notes, [motion])
+    pieces = [JoinedPiece(piece.motion, not piece.backward) for piece in reversed(pieces_of(motion))]
+    events = moved(motion.events[::-1], lambda t: motion.duration - t, backward=True)
+    return _assembled(pieces, events, motion.notes)
 
 
 def repeated(motion: Trajectory, times: int) -> Trajectory:

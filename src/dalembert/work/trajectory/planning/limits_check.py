@@ -11,17 +11,13 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
+from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.robot.model.robot import Joint, Limits
 from dalembert.work.trajectory.planning.motion_loads import torques
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 ROUNDING = 1e-6  # of the limit: a motion that just reaches it does not violate it
-UNITS = {
-    "position": ("rad", "m"),
-    "velocity": ("rad/s", "m/s"),
-    "acceleration": ("rad/s²", "m/s²"),
-    "torque": ("N m", "N"),
-}  # of revolute and prismatic joints
+QUANTITIES = {"position": "q", "velocity": "qd", "acceleration": "qdd", "torque": "tau"}
 # limits that a joint may have: the quantity, the side (0: the magnitude is compared) and the name of the limit
 LIMITS = (
     ("position", -1, "lower"),
@@ -55,26 +51,26 @@ class LimitExcess:
 def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayLike | None) -> list[LimitExcess]:
     """:meth:`Trajectory.limits_report`."""
     motion.fits(arm)
-    torque = torque and any(quantity == "torque" for _, quantity, *_ in _limits(arm))
+    torque = torque and any(limit.quantity == "torque" for limit in _limits(arm))
 
     def values(t: Array) -> dict[str, Array]:
-        quantities = dict(zip(("position", "velocity", "acceleration"), _with_passive(arm, *motion(t)), strict=True))
+        quantities = dict(zip(QUANTITIES, _with_passive(arm, *motion(t)), strict=False))
         return quantities | ({"torque": torques(motion, arm, t, tip_wrench)} if torque else {})
 
     before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # last value of each segment
     t = np.unique(np.concatenate([motion.t - motion.t[0], before]))
     sampled = values(t)
     report = []
-    for j, quantity, side, limit in _limits(arm):
-        if quantity not in sampled or j >= sampled[quantity].shape[1]:
+    for limit in _limits(arm):
+        fine, there = t, sampled
+        if (worst := limit.worst(there)) is None:
             continue
-        worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
-        low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
         for _ in range(3):  # resample the gaps beside the worst sample ever more finely
-            fine = np.unique(np.concatenate([np.linspace(low, high, 21), [when]]))
-            k = int(np.argmax(_towards(side, values(fine)[quantity][:, j])))
-            low, when, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
-        report += _excess(arm, j, quantity, side, limit, float(values(np.array([when]))[quantity][0, j]), float(when))
+            gaps = np.linspace(fine[max(worst - 1, 0)], fine[min(worst + 1, len(fine) - 1)], 21)
+            fine = np.unique(np.append(gaps, fine[worst]))
+            there = values(fine)
+            worst = limit.worst(there) or 0
+        report += limit.excess(values(fine[[worst]]), 0, float(fine[worst]))
     return report
 
 
@@ -84,11 +80,10 @@ def excesses(arm: Arm, t: Array, quantities: Mapping[str, Array]) -> list[LimitE
     quantities = dict(quantities)
     if "acceleration" in quantities:
         state = _with_passive(arm, *(quantities[name] for name in ("position", "velocity", "acceleration")))
-        quantities |= dict(zip(("position", "velocity", "acceleration"), state, strict=True))
-    for j, quantity, side, limit in _limits(arm):
-        if quantity in quantities and j < quantities[quantity].shape[1]:
-            worst = int(np.argmax(_towards(side, quantities[quantity][:, j])))
-            report += _excess(arm, j, quantity, side, limit, float(quantities[quantity][worst, j]), float(t[worst]))
+        quantities |= zip(QUANTITIES, state, strict=False)
+    for limit in _limits(arm):
+        if (worst := limit.worst(quantities)) is not None:
+            report += limit.excess(quantities, worst, float(t[worst]))
     return report
 
 
@@ -106,28 +101,41 @@ def _with_passive(arm: Arm, *state: Array) -> list[Array]:
     return [np.concatenate([x, y[:, places]], axis=1) for x, y in zip(state, tree, strict=True)]
 
 
-def _limited_joints(arm: Arm) -> list[Joint]:
-    """The joints of q, and the passive joints that have limits."""
-    return [*arm.robot.moving_joints, *_passive(arm).values()]
+@dataclass(frozen=True)
+class _JointLimit:
+    """A limit on one quantity of a joint, which is a column of the samples."""
+
+    column: int
+    joint: Joint
+    quantity: str
+    side: int
+    limit: float
+
+    def worst(self, quantities: Mapping[str, Array]) -> int | None:
+        """The sample that is farthest towards the limit; None if the samples do not have the quantity."""
+        values = quantities.get(self.quantity)
+        if values is None or self.column >= values.shape[1]:
+            return None
+        return int(np.argmax(self._towards(values[:, self.column])))
+
+    def excess(self, quantities: Mapping[str, Array], sample: int, when: float) -> list[LimitExcess]:
+        """The violation by a sample; a value that is not a number violates every limit."""
+        value = float(quantities[self.quantity][sample, self.column])
+        if self._towards(value) - (self.side or 1) * self.limit <= ROUNDING * max(1.0, abs(self.limit)):
+            return []
+        signal = SIGNALS[QUANTITIES[self.quantity]]
+        unit = signal.sliding if self.joint.type == "prismatic" else signal.unit
+        return [LimitExcess(self.joint.name, self.quantity, value, self.limit, when, str(unit))]
+
+    def _towards(self, value: Any) -> Any:
+        """The number to compare with the limit: the value, its negative, or its magnitude."""
+        return self.side * value if self.side else np.abs(value)
 
 
-def _limits(arm: Arm) -> Iterator[tuple[int, str, int, float]]:
-    """Joint, quantity, side and value of every limit of the arm."""
-    for j, joint in enumerate(_limited_joints(arm)):
+def _limits(arm: Arm) -> Iterator[_JointLimit]:
+    """Every limit of the joints of q, and of the passive joints."""
+    for column, joint in enumerate([*arm.robot.moving_joints, *_passive(arm).values()]):
         for quantity, side, name in LIMITS:
             limit = getattr(joint.limits, name)
             if limit is not None and np.isfinite(limit):
-                yield j, quantity, side, float(limit)
-
-
-def _excess(arm: Arm, j: int, quantity: str, side: int, limit: float, value: float, when: float) -> list[LimitExcess]:
-    """The violation of a limit by a value; a value that is not a number violates every limit."""
-    if _towards(side, value) - (side or 1) * limit <= ROUNDING * max(1.0, abs(limit)):
-        return []
-    joint = _limited_joints(arm)[j]
-    return [LimitExcess(joint.name, quantity, value, limit, when, UNITS[quantity][joint.type == "prismatic"])]
-
-
-def _towards(side: int, value: Any) -> Any:
-    """The number to compare with a limit on this side: the value, its negative, or its magnitude."""
-    return side * value if side else np.abs(value)
+                yield _JointLimit(column, joint, quantity, side, float(limit))

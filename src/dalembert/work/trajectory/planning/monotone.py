@@ -140,7 +140,7 @@ class Excursion:
     samples: tuple[float, float]
     held: bool  # the two samples are equal
 
-    def said_of(self, what: str) -> str:
+    def sentence(self, what: str) -> str:
         """A sentence that compares the samples of ``what`` with the spline."""
         before, after = self.samples
         between = f"stay at {before:.6g}" if self.held else f"go from {before:.6g} to {after:.6g}"

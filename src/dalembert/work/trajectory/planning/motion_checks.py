@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import Array, double
+from dalembert.base.arrays import Array, double, shown
 from dalembert.base.files.file_bounds import LARGEST_NUMBER, SMALLEST_LIMIT
 from dalembert.base.per_joint import per_joint
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, ShapeError
 
 FARTHEST = 1e30  # rad, m: far above any arm, and the square of a speed of this size is still finite
 
 
-def finite(name: str, value: ArrayLike) -> Array:
-    """``value`` as an array of finite numbers."""
+def finite(name: str, value: ArrayLike, shape: tuple[int, ...] | None = None, numbers: str = "") -> Array:
+    """``value`` as an array of finite numbers, of this ``shape`` if one is given; ``numbers`` says what they are."""
     array = double(name, value)
     if not np.isfinite(array).all():
         raise DalembertError(f"{name} has the value {array[~np.isfinite(array)][0]:g}; every number must be finite")
+    if shape is not None and array.shape != shape:
+        raise ShapeError(f"{name} has shape {array.shape}; it must be {shape}{numbers}")
     return array
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Raise an error unless ``value`` is one of the choices."""
+    *others, last = choices
+    if value not in (*others, last):
+        allowed = f"{', '.join(map(repr, others))} or {last!r}"
+        raise DalembertError(f"{name} is {shown(value)}; it must be {allowed}")
+
+
+def direction(name: str, value: ArrayLike) -> Array:
+    """``value`` as a unit vector (3,)."""
+    vector = finite(name, value)
+    if vector.shape != (3,) or not np.any(vector):
+        raise DalembertError(f"{name} is {vector.tolist()}; it must be a nonzero direction, such as (0, 0, 1)")
+    vector = np.ldexp(vector, -np.frexp(np.abs(vector).max())[1])  # the square of 1e160 is not finite
+    return vector / np.linalg.norm(vector)
 
 
 def check_finite(arm: Arm, t: Array, tau: Array) -> None:

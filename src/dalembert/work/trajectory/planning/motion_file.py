@@ -1,4 +1,4 @@
-"""Motions and torques in tables: a header with column names, then one row per sample.
+"""Motions, torques and points in tables: a header with column names, then one row per sample or point.
 
 The columns are t (s), q1 … (rad; m for prismatic joints), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N). They are
 read in the same way as logs (:mod:`dalembert.work.logs`): other separators, and units and joint names in the header, are
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from dalembert.base.tables.sampled_motion import SampledMotion
 from dalembert.base.tables.signal_columns import PAYLOADS, TENSOR, WRENCHES
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError, MissingExtraError
+from dalembert.robot import Inertia
 from dalembert.work.logs.log import Columns
 from dalembert.work.trajectory.planning.events import (
     BODY,
@@ -43,6 +45,7 @@ from dalembert.work.trajectory.planning.motion_columns import (
     GROUPS,
     MOTION,
     MOTION_AND_TORQUES,
+    POINTS,
     TORQUES,
     Contents,
     MotionLayout,
@@ -61,23 +64,6 @@ BESIDE = 2e-12  # of the duration: distance from a knot at which its two sides a
 ROUNDING = 1e-12  # of the largest position of a joint: rounding of positions in a file
 MOST_ROWS = 100_000_000  # in a file that is written
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
-
-
-@brief
-@dataclass(frozen=True)
-class TorqueTable:
-    """The torques in a file: t (N,) in s, tau (N, n) in N m (N), and the initial state (n,) if it has columns q.
-
-    notes   conversions and findings, one sentence each
-    events  the loads carried, if it has columns payload or fx …
-    """
-
-    t: Array
-    tau: Array
-    q0: Array | None = None
-    qd0: Array | None = None
-    notes: tuple[str, ...] = ()
-    events: tuple[Event, ...] = ()
 
 
 @brief
@@ -133,7 +119,8 @@ def read_motion(
     t, groups = numbers[:, 0], layout.split(numbers)
     findings = doubtful(str(path), arm, layout.clocked, t, groups, layout.digits(numbers), smooth=cutoff is not None)
     if cutoff is not None:
-        groups |= {group: _smoothed(path, t, groups[group], cutoff) for group in GROUPS if group in groups}
+        with _errors_about(f"{path}: the motion cannot be smoothed"):
+            groups |= {group: low_pass(t, groups[group], cutoff) for group in GROUPS if group in groups}
     doubts, spline = _complete(path, t, groups, interpolation) if missing else ((), True)
     used = set(layout.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
@@ -144,34 +131,29 @@ def read_motion(
     )  # fmt: skip
 
 
-def _smoothed(path: Any, t: Array, values: Array, cutoff: float) -> Array:
+@contextmanager
+def _errors_about(what: str) -> Iterator[None]:
+    """Begin the errors with what cannot be computed."""
     try:
-        return low_pass(t, values, cutoff)
+        yield
     except MissingExtraError:
         raise
     except DalembertError as error:
-        raise DalembertError(f"{path}: the motion cannot be smoothed: {error}") from None
+        raise DalembertError(f"{what}: {error}") from None
 
 
-def read_torque_table(
-    path: str | os.PathLike[str],
-    arm: Arm,
-    columns: Columns | None = None,
-    units: Mapping[str, str] | None = None,
-) -> TorqueTable:
-    """Read the columns t and tau1 … taun, in any order, and the initial positions and velocities where present."""
-    table, layout, numbers = read_columns(path, arm, TORQUES, Stated.of(columns, units), strict=True)
-    _ends(path, numbers[:, 0])
+def torques_in(path: Any, arm: Arm, stated: Stated) -> tuple[Array, dict[str, Array], tuple[Event, ...]]:
+    """Times (N,) from 0, the quantities of a file with torques, (N, n) each, and the loads that it carries."""
+    _, layout, numbers = read_columns(path, arm, TORQUES, stated, strict=True)
+    check_ends(path, numbers[:, 0])
     groups = layout.split(numbers)
     if len(numbers) < 2:
         raise DalembertError(f"{path}: torques over time need at least two rows, but the file has only one")
-    first = {group: values[0] for group, values in groups.items()}
     t = numbers[:, 0] - numbers[0, 0]
-    events = events_of(t, _payload(path, t, groups), _wrench(groups))
-    return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *layout.notes), events)
+    return t, groups, events_of(t, _payload(path, t, groups), _wrench(groups))
 
 
-def _ends(path: Any, t: Array) -> None:
+def check_ends(path: Any, t: Array) -> None:
     """Raise an error for a jump at the first or the last time, which have nothing before or after them."""
     for side in (t[:2], t[-2:]):
         if len(side) == 2 and side[0] == side[1]:
@@ -250,7 +232,7 @@ def trajectory_of(path: Any, table: MotionTable) -> Trajectory:
     """The motion of a table that was read with ``strict``."""
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, but the file has only one")
-    _ends(path, table.t)
+    check_ends(path, table.t)
     t = table.t - table.t[0]
     pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]), ROUNDING * np.abs(table.q).max(axis=0))
     events = events_of(t, table.payload, table.wrench)
@@ -360,7 +342,7 @@ def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Ar
     return columns
 
 
-def payloads_of(
+def _payloads(
     path: Any, columns: Mapping[str, Array], row_name: Callable[[int], str]
 ) -> tuple[list[PayloadEvent | None], NDArray[np.intp]]:
     """The different payloads in the columns of a file, None without a mass, and which of them each row has: (N,).
@@ -388,7 +370,7 @@ def _payload(path: Any, t: Array, columns: Mapping[str, Array]) -> Array | None:
     """The ten parameters of the payload in each row."""
     if not any(column.key in columns for column in PAYLOADS):
         return None
-    bodies, which = payloads_of(path, columns, lambda row: f"at t = {t[row]:g} s")
+    bodies, which = _payloads(path, columns, lambda row: f"at t = {t[row]:g} s")
     values = np.array([np.zeros(BODY) if body is None else body.values for body in bodies])
     return values[which] if values.any() else None
 
@@ -403,25 +385,60 @@ def _wrench(columns: Mapping[str, Array]) -> Array | None:
     return np.stack([nothing if values is None else values for values in own], axis=1)
 
 
+@brief
+@dataclass(frozen=True)
+class Points:
+    """Points in joint space, with the hold time and the payload at each of them.
+
+    q         (k, n) rad; m
+    hold      (k,) rest time at the point (s)
+    payloads  body held from arrival at this point until arrival at the next one, in the tip frame; None for none
+    """
+
+    q: Array
+    hold: Array
+    payloads: tuple[Inertia | None, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether there are neither holds nor payloads."""
+        return not self.hold.any() and not any(self.payloads)
+
+
+def read_points(path: str | os.PathLike[str], arm: Arm, *, degrees: bool = False) -> Points:
+    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) per
+    point.
+
+    Units in the header are respected. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) describe a payload, as in
+    motion files.
+
+    degrees  read revolute joints without a unit in the header in degrees
+    """
+    stated = replace(Stated.of(None, None), usual={"q": "deg"} if degrees else {})
+    _, layout, numbers = read_columns(path, arm, POINTS, stated, strict=True)
+    columns = layout.split(numbers)
+    nothing, q = np.zeros(len(numbers)), columns.pop("q")
+    hold = columns.pop("hold", nothing)
+    if (hold < 0).any():
+        raise DalembertError(f"{path}: hold of point {hold.argmin() + 1} is {hold.min():g} s; it must be 0 or more")
+    if not columns:
+        return Points(q, hold, (None,) * len(q))
+    bodies, which = _payloads(path, columns, lambda row: f"of point {row + 1}")
+    return Points(q, hold, tuple(None if (event := bodies[k]) is None else event.body for k in which))
+
+
 def _complete(path: Any, t: Array, groups: dict[str, Array], interpolation: str) -> tuple[tuple[str, ...], bool]:
     """Derive the missing groups: qd from q, and qdd from qd, or from q if qd is missing too.
 
     Returns the doubts about the result, and whether a spline was used.
     """
     source = "qd" if "qd" in groups else "q"
-    try:
-        derived = reconstruction(t, groups[source], interpolation)
-    except MissingExtraError:
-        raise
-    except DalembertError as error:
-        missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
-        raise DalembertError(f"{path}: the columns {missing} are missing and cannot be derived: {error}") from None
-    if source == "q":
-        groups["qd"] = derived.first
-        groups.setdefault("qdd", derived.second)
-    else:
-        groups["qdd"] = derived.first
-    if derived.excursion is None or (not derived.kept and interpolation == "monotone"):
-        return (), derived.kept
-    remedy = "interpolation 'monotone' stays between them" if derived.kept else "a monotone curve was used instead"
-    return (f"{path}: {derived.excursion.said_of(source)}: {remedy}",), derived.kept
+    missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
+    with _errors_about(f"{path}: the columns {missing} are missing and cannot be derived"):
+        curve, excursion, spline = reconstruction(t, groups[source], interpolation)
+    for group, values in zip(("qd", "qdd") if source == "q" else ("qdd",), curve.y[1:], strict=False):
+        groups.setdefault(group, values)
+    if excursion is None or (not spline and interpolation == "monotone"):
+        return (), spline
+    remedy = "interpolation 'monotone' stays between them" if spline else "a monotone curve was used instead"
+    return (f"{path}: {excursion.sentence(source)}: {remedy}",), spline

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,32 +9,8 @@ from dalembert.arm import Arm
 from dalembert.arm.variants import Variants
 from dalembert.base.arrays import Array, double
 from dalembert.errors import ShapeError
-from dalembert.robot import Inertia
-from dalembert.work.trajectory.planning.events import interval, payload_event, wrench_event
 from dalembert.work.trajectory.planning.limits import holding_torque
 from dalembert.work.trajectory.planning.trajectory import Trajectory
-
-
-def with_payload(
-    motion: Trajectory,
-    body: float | Inertia,
-    com: ArrayLike,
-    inertia: ArrayLike | None,
-    start: float | None,
-    end: float | None,
-) -> Trajectory:
-    """:meth:`Trajectory.with_payload`."""
-    return _with(motion, payload_event(body, com, inertia, *interval(motion.duration, start, end)))
-
-
-def with_tip_wrench(motion: Trajectory, wrench: ArrayLike, start: float | None, end: float | None) -> Trajectory:
-    """:meth:`Trajectory.with_tip_wrench`."""
-    return _with(motion, wrench_event(wrench, *interval(motion.duration, start, end)))
-
-
-def _with(motion: Trajectory, event: Any) -> Trajectory:
-    inner = (t for t in (event.start, event.end) if 0.0 < t < motion.duration)
-    return replace(motion, knots=(*motion.knots, *inner), events=(*motion.events, event))
 
 
 def carrying(arm: Arm, payload: Array | None) -> Arm | Variants:

@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
 from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.trajectory.planning import hermite
 from dalembert.work.trajectory.planning.hermite import Hermite
 from dalembert.work.trajectory.planning.monotone import Excursion, InterpolationWarning, excursion, monotone
-from dalembert.work.trajectory.planning.motion_checks import finite, positions
+from dalembert.work.trajectory.planning.motion_checks import check_choice, finite, positions
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 BOUNDARIES = ("clamped", "natural", "periodic", "not-a-knot")
@@ -73,13 +72,13 @@ def spline(
     if degree not in (3, 5):
         raise DalembertError(f"a spline has degree 3 or 5, not {degree}")
     t = t - t[0]
-    if _known(interpolation, ("spline", "monotone")) == "monotone":
+    check_choice("interpolation", interpolation, ("spline", "monotone"))
+    if interpolation == "monotone":
         return Trajectory(float(t[-1]), q.shape[1], _monotone_with(boundary, monotone(t, q)))
     m, n = (degree + 1) // 2, q.shape[1]
     values: Array | float = 0.0
     if isinstance(boundary, str):
-        if boundary not in BOUNDARIES:
-            raise DalembertError(f"unknown boundary '{boundary}'; choose from {', '.join(BOUNDARIES)}")
+        check_choice("boundary", boundary, BOUNDARIES)
         if boundary == "periodic" and not np.allclose(q[0], q[-1], rtol=0, atol=1e-12):
             j = int(np.argmax(np.abs(q[0] - q[-1])))
             raise DalembertError(
@@ -104,14 +103,8 @@ def spline(
         ) from None
     if (worst := excursion(curve, WAYPOINTS)) is not None:
         remedy = 'give interpolation="monotone", or more waypoints'
-        warnings.warn(f"{worst.said_of('joint ')}: {remedy}", InterpolationWarning, stacklevel=2)
+        warnings.warn(f"{worst.sentence('joint ')}: {remedy}", InterpolationWarning, stacklevel=2)
     return Trajectory(float(t[-1]), n, curve)
-
-
-def _known(interpolation: str, known: Sequence[str]) -> str:
-    if interpolation not in known:
-        raise DalembertError(f"unknown interpolation {interpolation!r}; choose from {', '.join(known)}")
-    return interpolation
 
 
 def _monotone_with(boundary: Any, curve: Hermite) -> Hermite:
@@ -161,60 +154,39 @@ def _end_values(boundary: Mapping[str, ArrayLike], n: int, degree: int) -> tuple
     return (orders["start"], orders["end"]), np.array(values)
 
 
-def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple[Array, Array]:
-    """First and second derivatives of sampled ``values`` (N, n) at the times t (N,), without phase shift.
-
-    They are the derivatives of the quintic spline through all samples, which is symmetric in time. With
-    ``cutoff`` (Hz; requires even sampling), the samples are first filtered forwards and backwards with a
-    second-order Butterworth low-pass, which adds no phase shift either; use it for measured positions.
-    """
+def quintic(t: Array, values: Array) -> Hermite:
+    """The quintic spline through sampled ``values`` (N, n) at the times t (N,), whose derivatives have no phase shift."""
     if len(t) < 6:
         raise DalembertError(
             f"a derivative needs values at 6 times or more, not {len(t)}; interpolation 'monotone' needs only two"
         )
-    if cutoff is not None:
-        values = low_pass(t, values, cutoff)
-    derivatives = np.full((3, *values.shape), np.nan)
     with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
-        derivatives = hermite.spline(t, values, 3, _knotless).y
-    if not np.isfinite(derivatives).all():
-        raise DalembertError(
-            "no smooth curve passes through the values; are times too close together, or values too large?"
-        )
-    return derivatives[1], derivatives[2]
+        curve = hermite.spline(t, values, 3, _knotless)
+        if np.isfinite(curve.y).all():
+            return curve
+    raise DalembertError(
+        "no smooth curve passes through the values; are times too close together, or values too large?"
+    )
 
 
-@record
-class Reconstruction:
-    """First and second derivatives (N, n) of samples, where their spline leaves the samples' range, and ``kept`` if it
-    is used."""
+def reconstruction(t: Array, values: Array, interpolation: str) -> tuple[Hermite, Excursion | None, bool]:
+    """A curve through sampled ``values`` (N, n) at the times t (N,), where their spline leaves their range, and whether
+    the curve is that spline.
 
-    first: Array
-    second: Array
-    excursion: Excursion | None
-    kept: bool
-
-
-def reconstruction(t: Array, values: Array, interpolation: str) -> Reconstruction:
-    """Derivatives of sampled ``values`` (N, n) at the times t (N,), from a spline or from a monotone curve.
-
-    interpolation  "spline", :func:`reconstructed`; "monotone", :func:`dalembert.work.trajectory.planning.monotone.monotone`; or "auto": the
+    interpolation  "spline", :func:`quintic`; "monotone", :func:`dalembert.work.trajectory.planning.monotone.monotone`; or "auto": the
                    spline, unless it moves a joint that the samples hold still by more than 5 % of the joint's range
     """
-    _known(interpolation, INTERPOLATIONS)
+    check_choice("interpolation", interpolation, INTERPOLATIONS)
     try:
-        first, second = reconstructed(t, values)
+        spline = quintic(t, values)
     except DalembertError:
         if interpolation != "monotone" or len(t) < 2:
             raise
-        curve = monotone(t, values)
-        return Reconstruction(curve.y[1], curve.y[2], None, False)
-    spline = Hermite(t, np.array([values, first, second]))
+        return monotone(t, values), None, False
     worst = excursion(spline)
     if interpolation == "spline" or (interpolation == "auto" and not (worst is not None and worst.held)):
-        return Reconstruction(first, second, worst, True)
-    curve = monotone(t, values, spline)
-    return Reconstruction(curve.y[1], curve.y[2], worst, False)
+        return spline, worst, True
+    return monotone(t, values, spline), worst, False
 
 
 def low_pass(t: Array, values: Array, cutoff: float) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,16 @@ from dalembert.base.arrays import Array, double
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia
-from dalembert.work.trajectory.planning.events import Event, LoadTable, moved, snapped
+from dalembert.work.trajectory.planning.events import (
+    Event,
+    LoadTable,
+    interval,
+    moved,
+    payload_event,
+    snapped,
+    wrench_event,
+)
+from dalembert.work.trajectory.planning.time_breaks import inside, nearest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,13 +33,13 @@ if TYPE_CHECKING:
     from dalembert.work.trajectory.planning.limits import LimitsLike
     from dalembert.work.trajectory.planning.limits_check import LimitExcess
     from dalembert.work.trajectory.timing.moves import Move, Stop
-    from dalembert.work.trajectory.timing.scaling_table import ScalingTable
+    from dalembert.work.trajectory.timing.scaling import ScalingTable
 
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 # functions that methods of a motion delegate to; their modules build on this one, so they are imported on first use
 DELEGATES = {
-    "__add__": "work.trajectory.planning.joined:added",
+    "__add__": "work.trajectory.planning.joined:join",
     "_repr_html_": "views.report.notebook:motion_html",
     "animate": "views.report.animation:animate_motion",
     "hold": "work.trajectory.planning.joined:held",
@@ -42,11 +51,9 @@ DELEGATES = {
     "reversed": "work.trajectory.planning.joined:backwards",
     "save": "work.trajectory.planning.motion_file:save",
     "scaled": "work.trajectory.timing.scaling:scaled",
-    "scaling_table": "work.trajectory.timing.scaling_table:scaling_table",
+    "scaling_table": "work.trajectory.timing.scaling:scaling_table",
     "time_optimal": "work.trajectory.timing.time_optimal:time_optimal",
     "torques": "work.trajectory.planning.motion_loads:torques",
-    "with_payload": "work.trajectory.planning.motion_loads:with_payload",
-    "with_tip_wrench": "work.trajectory.planning.motion_loads:with_tip_wrench",
 }
 NEAR = 0.1  # share of the mean sample spacing: a sample closer than this to a knot is dropped
 SAMPLES = 501  # number of samples in .t, unless the motion brings its own
@@ -79,12 +86,12 @@ class Trajectory:
 
     duration: float
     n: int
-    evaluate: Evaluate = field(repr=False)
-    knots: tuple[float, ...] = field(default=(), repr=False)
-    sampled_at: Array | None = field(default=None, repr=False)
-    scaling: Any = field(default=None, repr=False)  # ScalingReport, TimeOptimalReport or Retiming
-    notes: tuple[str, ...] = field(default=(), repr=False)
-    events: tuple[Event, ...] = field(default=(), repr=False)
+    evaluate: Evaluate
+    knots: tuple[float, ...] = ()
+    sampled_at: Array | None = None
+    scaling: Any = None  # ScalingReport, TimeOptimalReport or Retiming
+    notes: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
 
     def __repr__(self) -> str:
         words = [f"{self.duration:.6g} s", f"{self.n} joint{'s' if self.n != 1 else ''}"]
@@ -139,13 +146,13 @@ class Trajectory:
         """Sample times in s, shape (N,), knots included."""
         if self.sampled_at is not None:
             return self.sampled_at
-        knots = np.array([k for k in self.knots if 0 < k < self.duration])
+        knots = inside(np.array(self.knots), self.duration)
         instants = np.asarray(getattr(self.evaluate, "instants", np.linspace(0.0, self.duration, SAMPLES)))
         if not len(knots):
             return instants
-        after = np.clip(np.searchsorted(knots, instants), 0, len(knots) - 1)
-        distance = np.minimum(np.abs(knots[after] - instants), np.abs(knots[np.maximum(after - 1, 0)] - instants))
-        apart = distance > max(SAME_INSTANT * self.duration, NEAR * self.duration / len(instants))
+        apart = np.abs(knots[nearest(knots, instants)] - instants) > max(
+            SAME_INSTANT * self.duration, NEAR * self.duration / len(instants)
+        )
         apart[[0, -1]] = True
         return np.sort(np.concatenate([instants[apart], knots]))
 
@@ -184,7 +191,7 @@ class Trajectory:
         """
         if not isinstance(other, Trajectory):
             return NotImplemented
-        return delegate(DELEGATES, "__add__")(self, other)
+        return delegate(DELEGATES, "__add__")([self, other])
 
     def __radd__(self, other: object) -> Trajectory:
         """The motion itself for 0 + motion, so that ``sum([…])`` works."""
@@ -248,7 +255,7 @@ class Trajectory:
         array([[1192.,  318.],
                [1394.,  420.]])
         """
-        return delegate(DELEGATES, "with_payload")(self, mass, com, inertia, start, end)
+        return self._with(payload_event(mass, com, inertia, *interval(self.duration, start, end)))
 
     def with_tip_wrench(self, wrench: ArrayLike, *, start: float | None = None, end: float | None = None) -> Trajectory:
         """The motion with a constant wrench at the tip, throughout or from ``start`` to ``end`` (s).
@@ -261,7 +268,11 @@ class Trajectory:
         >>> press.events[0].wrench
         (0.0, -50.0, 0.0, 0.0, 0.0, 0.0)
         """
-        return delegate(DELEGATES, "with_tip_wrench")(self, wrench, start, end)
+        return self._with(wrench_event(wrench, *interval(self.duration, start, end)))
+
+    def _with(self, event: Event) -> Trajectory:
+        knots = inside(np.array([event.start, event.end]), self.duration).tolist()
+        return replace(self, knots=(*self.knots, *knots), events=(*self.events, event))
 
     # -- requirements on the arm -----------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief, record
 from dalembert.errors import DalembertError
 from dalembert.work.trajectory.planning.hermite import Hermite
+from dalembert.work.trajectory.planning.time_breaks import segment
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 from dalembert.work.trajectory.timing.path_functions import hermite
 
@@ -157,7 +158,7 @@ class Move:
         """t, dt/dr and d²t/dr²."""
         if len(self.pieces) == 1:
             return self._times_of(self.pieces[0], r)
-        which = np.clip(np.searchsorted(self.marks, r, side="right") - 1, 0, len(self.pieces) - 1)
+        which = segment(self.marks, r)
         times = np.empty((3, *np.shape(r)))
         for k, piece in enumerate(self.pieces):
             mine = which == k

@@ -18,7 +18,7 @@ from dalembert.work.trajectory.planning.limits import check_terms
 from dalembert.work.trajectory.planning.motion_checks import finite
 from dalembert.work.trajectory.planning.motion_loads import loaded
 from dalembert.work.trajectory.planning.splines import spline
-from dalembert.work.trajectory.planning.time_breaks import breaks_of
+from dalembert.work.trajectory.planning.time_breaks import breaks_of, inside
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 from dalembert.work.trajectory.timing.scaling import torque_parts
 
@@ -162,7 +162,7 @@ def _of_function(law: Callable[[Any], Any], duration: float) -> Rates:
 def _check(law: Retiming, breaks: Array) -> None:
     """Raise an error unless the law increases strictly from 0 to the duration of the motion and is consistent."""
     T, end = law.duration, law.motion.duration
-    inner = breaks[(breaks > 0.0) & (breaks < T)]
+    inner = inside(breaks, T)
     t = np.unique(np.concatenate([np.linspace(0.0, T, LOOKS), inner * (1.0 - 1e-12), inner]))
     r, rd, rdd = law.rates(t)
     for name, values in (("r", r), ("its rate ṙ", rd), ("its second derivative r̈", rdd)):

@@ -19,22 +19,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
+from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import brief, record
-from dalembert.errors import LimitError
+from dalembert.base.text_tables import aligned
+from dalembert.errors import DalembertError, LimitError
 from dalembert.robot.model.mechanism import Body
 from dalembert.work.trajectory.planning.events import moved
-from dalembert.work.trajectory.planning.limits import JointLimits, LimitsLike, check_terms, joint_limits, too_heavy
-from dalembert.work.trajectory.planning.motion_checks import check_finite
+from dalembert.work.trajectory.planning.limits import (
+    KINDS,
+    JointLimits,
+    LimitsLike,
+    check_terms,
+    joint_limits,
+    sliding_joints,
+    too_heavy,
+)
+from dalembert.work.trajectory.planning.motion_checks import check_finite, finite
 from dalembert.work.trajectory.planning.motion_loads import holding, loaded
+from dalembert.work.trajectory.planning.time_breaks import inside
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 INSTANTS = 2001  # number of times at which the torques are evaluated first
 CLOSE = 0.02  # limit shares this close to the largest are refined
 SCALES = 1e-30  # of the original speed, and its inverse: beyond these a scaled motion has no meaning
+RANGE = (1e-6, 1e6)  # of a factor in a table: beyond it, squared speeds lose all precision
 FINER = 64  # refined samples between two of the first times
+
+DELEGATES = {"_repr_html_": "views.report.notebook:scaling_table_html"}  # imported on first use
 
 
 @brief
@@ -159,7 +174,7 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
 def _report(
     motion: Trajectory, arm: Arm, keep: JointLimits, parts: TorqueParts, c: float, limit: str, row: int, joint: int
 ) -> ScalingReport:
-    before = shares(keep, parts, 1.0)
+    before = _shares(keep, parts, 1.0)
     worst_row, worst = (int(k) for k in np.unravel_index(int(before.max(axis=2).argmax()), before.shape[:2]))
     if not limit:
         row, joint = worst_row, worst
@@ -204,24 +219,18 @@ class Stretched:
         return q, np.asarray(qd) / self.c, np.asarray(qdd) / self.c**2
 
 
-def parts_at(motion: Trajectory, arm: Arm, keep: JointLimits, speeds: Sequence[float]) -> TorqueParts:
-    """Parts of the torque along the motion, sampled more densely where a limit is nearly reached at these speeds."""
-    return _closer(motion, arm, keep, torque_parts(motion, arm, _instants(motion)), speeds)
-
-
 def _closer(
     motion: Trajectory, arm: Arm, keep: JointLimits, parts: TorqueParts, speeds: Sequence[float]
 ) -> TorqueParts:
     """The parts with additional samples wherever a limit is nearly reached at one of the speeds."""
-    t = np.unique(np.concatenate([_between(parts.t, shares(keep, parts, speed)) for speed in speeds]))
+    t = np.unique(np.concatenate([_between(parts.t, _shares(keep, parts, speed)) for speed in speeds]))
     more = torque_parts(motion, arm, t)
     return TorqueParts(*(np.concatenate([getattr(parts, f.name), getattr(more, f.name)]) for f in fields(TorqueParts)))
 
 
 def _instants(motion: Trajectory) -> Array:
     """Uniformly spaced times, and both sides of every knot."""
-    T = motion.duration
-    knots = np.array([k for k in motion.knots if 0 < k < T])
+    T, knots = motion.duration, inside(np.array(motion.knots), motion.duration)
     tiny = 1e-10 * T
     return np.unique(np.concatenate([np.linspace(0, T, INSTANTS), knots - tiny, knots, knots + tiny]))
 
@@ -238,7 +247,7 @@ def torque_parts(motion: Trajectory, arm: Arm, t: Array) -> TorqueParts:
     return TorqueParts(t, torque - viscous - (at_rest + dry), viscous, dry, at_rest, q, qd, qdd)
 
 
-def shares(keep: JointLimits, parts: TorqueParts, speed: float) -> Array:
+def _shares(keep: JointLimits, parts: TorqueParts, speed: float) -> Array:
     """Share of each limit that is used at this speed: (N, n, 3)."""
     used = (
         np.abs(parts.torque(speed)) / keep.effort,
@@ -304,3 +313,99 @@ def _forbidden(keep: JointLimits, parts: TorqueParts) -> list[tuple[str, Array, 
         for name, least in (("velocity", velocity), ("acceleration", acceleration)):
             ends.append((name, np.nan_to_num(least, nan=np.inf, posinf=np.inf), np.full_like(least, np.inf)))
     return ends
+
+
+# -- a table of factors ----------------------------------------------------------------------------
+
+
+@record
+class ScalingTable:
+    """One column per factor c by which time is stretched; c > 1 is slower.
+
+    joints     names of the n joints, and ``units`` of their torques
+    factor     (K,) c in increasing order, and ``duration`` (K,) of the motion (s)
+    torque     (K, n) peak |τ| of each joint (N m or N)
+    share      (K, n) its share of the effort limit: 1 is the limit itself
+    exceeded   (K,) largest share of any limit, with ``decides``, the joint it belongs to, and ``limit``, its kind
+    fits       the factor that just satisfies every limit; None if there is none, for the reason ``why``
+    """
+
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    factor: Array
+    duration: Array
+    torque: Array
+    share: Array
+    exceeded: Array
+    decides: tuple[str, ...]
+    limit: tuple[str, ...]
+    fits: float | None
+    why: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings: the quantity, then the factors."""
+        marks = ("*" if factor == self.fits else "" for factor in self.factor.tolist())
+        return ["peak torque", *(f"c = {c:.4g}{mark}" for c, mark in zip(self.factor.tolist(), marks, strict=True))]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """One row per joint, then the duration, and the largest share of a limit with its joint and kind."""
+        peaks = [
+            [f"{name} ({unit})", *(f"{x:.4g}" for x in column)]
+            for name, unit, column in zip(self.joints, self.units, self.torque.T.tolist(), strict=True)
+        ]
+        return [
+            *peaks,
+            ["duration (s)", *(f"{x:.4g}" for x in self.duration.tolist())],
+            ["largest share of a limit", *(f"{x:.1%}" for x in self.exceeded.tolist())],
+            ["of joint", *self.decides],
+            ["kind of limit", *self.limit],
+        ]
+
+    @property
+    def note(self) -> str:
+        """Explanation of the mark *, or the reason why no column has one."""
+        return self.why if self.fits is None else f"* c = {self.fits:.6g} just satisfies every limit"
+
+    def _repr_html_(self) -> str:
+        return delegate(DELEGATES, "_repr_html_")(self)
+
+    def __str__(self) -> str:
+        return f"{aligned([self.columns, *self.rows])}\n{self.note}"
+
+
+def scaling_table(motion: Trajectory, arm: Arm, factors: ArrayLike, limits: LimitsLike = None) -> ScalingTable:
+    """See :meth:`Trajectory.scaling_table`."""
+    motion.fits(arm)
+    check_terms(arm, "scaling_table")
+    keep = joint_limits(arm, limits)
+    requested = finite("factors", factors)
+    least, most = RANGE
+    if requested.ndim != 1 or not requested.size or not ((requested >= least) & (requested <= most)).all():
+        raise DalembertError(
+            f"factors is {factors!r:.80}; it must be a list of numbers from {least:g} to {most:g}, such as [1, 1.5, 2]"
+        )
+    fits, why = None, ""
+    try:
+        fits = scaled(motion, arm, limits, allow_faster=True).duration / motion.duration
+    except LimitError as problem:
+        why = str(problem)
+    every = np.unique(requested if fits is None else np.append(requested, fits))
+    parts = _closer(motion, arm, keep, torque_parts(motion, arm, _instants(motion)), (1.0 / every).tolist())
+    torque = np.stack([np.abs(parts.torque(1.0 / c)).max(axis=0) for c in every])
+    used = np.stack([_shares(keep, parts, 1.0 / c).max(axis=0) for c in every])  # (K, n, 3)
+    worst, kind = np.divmod(used.reshape(len(every), -1).argmax(axis=1), len(KINDS))
+    return ScalingTable(
+        joints=arm.joint_names,
+        units=tuple("N" if slides else "N m" for slides in sliding_joints(arm)),
+        factor=every,
+        duration=every * motion.duration,
+        torque=torque,
+        share=torque / keep.effort,
+        exceeded=used.max(axis=(1, 2)),
+        decides=tuple(arm.joint_names[j] for j in worst),
+        limit=tuple(KINDS[k] for k in kind),
+        fits=fits,
+        why=why,
+    )

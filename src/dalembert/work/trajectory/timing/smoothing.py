@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.work.trajectory.planning.profiles import SmoothCurve
+from dalembert.work.trajectory.planning.time_breaks import inside, segment
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 from dalembert.work.trajectory.timing.moves import Move, moves_of
 
@@ -46,7 +47,7 @@ def smoothed(move: Move, tolerance: float, marks: Array) -> tuple[list[Move], fl
     nearest, away = _nearest(spline, q, np.interp(t, t[chosen], s), float(s[-1]))
     clock = np.maximum.accumulate(nearest), t
     knots = np.append(knots, np.interp(marks[(marks > t[0]) & (marks < t[-1])], t, clock[0]))
-    motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(knots[(knots > 0) & (knots < s[-1])]))
+    motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(inside(knots, float(s[-1]))))
     return [replace(part, clock=clock) for part in moves_of(motion)[0]], away
 
 
@@ -99,7 +100,7 @@ class _Splines:
     stretches: list[list[SmoothCurve]]
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
-        which = np.clip(np.searchsorted(self.marks, s, side="right") - 1, 0, len(self.stretches) - 1)
+        which = segment(self.marks, s)
         q = np.empty((3, len(s), len(self.stretches[0])))
         for k, curves in enumerate(self.stretches):
             mine = which == k
