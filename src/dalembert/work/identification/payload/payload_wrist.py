@@ -13,8 +13,12 @@ from dalembert.base.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Frame
+from dalembert.work.identification.fitting.base_parameters import observable_columns
+from dalembert.work.identification.fitting.fit import NOTHING
+from dalembert.work.identification.fitting.least_squares import ROUNDS, correlation_time, least_squares, spread
 from dalembert.work.identification.fitting.physical_consistency import tensor
-from dalembert.work.identification.payload.payload_fit import Payload, look_at, payload_of, solve
+from dalembert.work.identification.fitting.triangular_systems import JointTriangles, triangle
+from dalembert.work.identification.payload.payload_fit import Payload, look_at, payload_of
 from dalembert.work.logs.checks.impossible_values import garbage_in
 from dalembert.work.logs.conditioning import condition
 from dalembert.work.logs.formats.raw import Raw
@@ -75,14 +79,35 @@ def from_wrist(
     measured = ready.thinned(lambda piece: np.column_stack([np.interp(piece.t, t, w[:, i]) for i in range(6)]))
     A = ready.thinned(lambda piece: wrist_regressor(arm, *piece.states))[:, :, :count]
     W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
-    use = np.ones(W.shape[:2], dtype=bool)
-    values, covariance, residual, noise = solve(W, measured, use)
+    values, covariance, residual, noise = _solved(W, measured)
     bias, pi = values[:6], values[6:]
     size = float(np.linalg.norm(measured - bias))
     return payload_of(
         pi, covariance[6:, 6:], float(np.linalg.norm(residual)) / max(size, 1e-300), noise, len(W), frame, notes,
         bias=sign * bias, bias_std=np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)),
     )  # fmt: skip
+
+
+def _solved(W: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+    """Weighted least squares of W (M, 6, p) and y (M, 6): (values, covariance, residual, noise).
+
+    The weights are the noise of each component, found by fixed-point iteration; the covariance accounts for
+    autocorrelation.
+    """
+    if not np.abs(y).max() > NOTHING:
+        raise DalembertError("the wrench is zero throughout, so no load can be identified from it")
+    p = W.shape[2]
+    systems = (triangle(np.column_stack([W[:, j], y[:, j]]), len(y), np.arange(p)) for j in range(y.shape[1]))
+    joints = JointTriangles(tuple(systems), p)
+    unseen = np.setdiff1d(np.arange(p), observable_columns(joints.together().R))
+    estimate = least_squares(joints, np.zeros(p), tuple(unseen.tolist()), ROUNDS)
+    values = estimate.values
+    residual = y - W @ values
+    times = np.array([correlation_time([r - r.mean()]) for r in residual.T])
+    noise, covariance, _ = spread(joints, values, estimate.weights, estimate.fixed, times=times)
+    values[unseen] = np.nan
+    covariance[unseen, :] = covariance[:, unseen] = np.nan
+    return values, covariance, residual, noise
 
 
 def _wrench(
