@@ -70,7 +70,7 @@ def test_residuals_and_weighted_triangles_of_kept_columns_are_those_of_a_new_pas
     fresh = LogEquations(arm, ready, None, True, no_steps)
     fresh.triangles(base)
     assert fresh.predicted(base, values) is None
-    (a, r), (b, s) = (x.weighed(base, values, lambda at, residual: np.ones(residual.shape)) for x in (held, fresh))
+    (a, r), (b, s) = (x.weighed(base, values, lambda residual: np.ones(residual.shape)) for x in (held, fresh))
     assert np.array_equal(r, s)
     assert all(np.array_equal(x.R, y.R) for x, y in zip(a.joints, b.joints, strict=True))
 

@@ -108,19 +108,16 @@ class Log:
         span = self.t[-1] - self.t[0]
         return self.rows((self.t >= self.t[0] + start * span) & (self.t <= self.t[0] + end * span))
 
-    def rows(self, which: slice | NDArray[np.bool_]) -> Log:
-        """Some of its rows."""
-        qd, warm = (None if x is None else x[which] for x in (self.qd, self.temperature))
-        return replace(
-            self,
-            t=self.t[which],
-            q=self.q[which],
-            tau=self.tau[which],
-            qd=qd,
-            temperature=warm,
-            instants=None,
-            kept=None,
-        )
+    def rows(self, which: slice | NDArray[Any]) -> Log:
+        """Some of its rows, by a slice, a mask or their numbers."""
+        signals = ("t", "q", "tau", "qd", "temperature")
+        return replace(self.mapped(lambda x: x[which], *signals), instants=None, kept=None)
+
+    def mapped(self, function: Callable[[Array], Array], *names: str) -> Log:
+        """The log with a function of the named signals in place of them, where it has them."""
+        arrays = {name: getattr(self, name) for name in names}
+        changed: dict[str, Any] = {name: function(x) for name, x in arrays.items() if x is not None}
+        return replace(self, **changed)
 
 
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log  # sources of a log

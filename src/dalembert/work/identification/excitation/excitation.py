@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,7 @@ from dalembert.arm.resuming import resumable_run
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cluster import connected, spread
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.environment.signals import Terminated
 from dalembert.base.files.journal import Journal, Resume
 from dalembert.base.options import check, documented_by
@@ -58,8 +57,7 @@ MISMATCH = 30.0  # times the scaled condition number: a larger condition number 
 FAR = 1e6  # objective of a motion whose loops cannot be closed
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Excitation:
     """A motion for identification, and how well it determines the base parameters.
 

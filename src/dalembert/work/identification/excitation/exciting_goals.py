@@ -17,14 +17,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.tables import nearest
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
@@ -48,8 +48,7 @@ SINGULAR = 1e-13  # of the largest eigenvalue of the scaled information: smaller
 FASTEST, SLOWEST = 1e-3, 1e6  # times the duration of a motion: range searched for reaching a standard deviation
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class GoalRow:
     """A row of the table: its name, its value (NaN if it has none) and Q, with std² = tr Q A⁻¹."""
 
@@ -58,8 +57,7 @@ class GoalRow:
     Q: Array
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Goal:
     """A goal: ``wanted`` CᵀC (p, p), the criterion in words, and the rows of the table.
 
@@ -75,8 +73,7 @@ class Goal:
     forgotten: tuple[int, ...] = ()
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Aim:
     """A goal, A_prior (p, p) of an earlier fit, and the duration (s) of the new motion that another fit would keep."""
 
@@ -94,8 +91,7 @@ def check_wanted(goal: str, names: Sequence[str], name: str, std: float) -> None
         raise DalembertError(f"the requested standard deviation of '{name}' is {std:g}; it must be above 0")
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Forecast:
     """Forecast of the standard deviations of the quantities in a goal, before and after the motion is run.
 

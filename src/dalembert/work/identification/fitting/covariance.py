@@ -16,14 +16,14 @@ also uncertainty of the viscous friction and of the inertias.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 
 BLOCKS = 40  # left out one at a time
@@ -37,8 +37,7 @@ LARGEST_LAG = 0.02  # s: a larger apparent lag has another cause
 LEVERAGE = 0.9  # largest contribution of a block to a parameter for which leaving it out is meaningful
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Segments:
     """The Gram matrices of a log's equations, per segment of time.
 
@@ -131,8 +130,7 @@ class TorqueLags(NamedTuple):
         return same and SURE * self.error < abs(self.lag) <= LARGEST_LAG
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class BlockFit:
     """A least-squares estimate and the segments that it was computed from, for jackknife and bootstrap.
 

@@ -7,17 +7,18 @@ autocorrelated residuals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, TriangularSystem, column_lengths
+
+FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
 
 ROUNDS = 50  # of reweighting, maximum
 ENOUGH = 0.1  # minimum fraction of samples with a partner at a lag for its correlation to be estimated
@@ -25,8 +26,7 @@ FEWEST = 5  # minimum number of independent samples that a joint's residual coun
 TOLERANCE = 1e-9  # a column whose independent part is this small relative to the largest carries no information
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Estimate:
     """π_b (b,) and its errors.
 
@@ -123,6 +123,12 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
         if done > 1 and np.abs(weights / before - 1).max() < 1e-6:
             break
     return Estimate(values, noise, weights, covariance, fixed)
+
+
+def determined(joints: JointTriangles, start: Array, fixed_by: FixedBy, rounds: int) -> Estimate:
+    """Least squares, repeated without the parameters that are undetermined at its noise level."""
+    first = least_squares(joints, start, fixed_by(joints), rounds)
+    return least_squares(joints, start, fixed_by(joints, first.noise), rounds)
 
 
 def damped(joints: JointTriangles, start: Array, damping: float | None, typical: Array, to: str = "arm") -> Estimate:

@@ -19,7 +19,7 @@ from dalembert.arm import Arm
 from dalembert.arm.lazy import lazy
 from dalembert.base.arrays import Array, double
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.tables import nearest
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
@@ -173,8 +173,7 @@ def kind_of(term: Term) -> tuple[object, ...]:
     return shape_of(term) if isinstance(term, Harmonic) else ("load" if "load" in term.of else term.name,)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class ParameterSet:
     """The parameters to be identified, joint by joint, and their values in the arm.
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.model.inertia import Inertia
@@ -56,8 +56,7 @@ def ten(inertia: Inertia) -> Array:
     return np.array([inertia.mass, *inertia.first_moments, *np.array(inertia.tensor_at_origin, float)[UPPER]], float)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Links:
     """The map from the parameters of the augmented links to those of the links themselves, without rotors and payload.
 

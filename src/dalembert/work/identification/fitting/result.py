@@ -15,7 +15,7 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array, double
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, random_states
@@ -50,8 +50,7 @@ class IdentificationWarning(UserWarning):
     """A property of a log or a fit that the user should know before trusting the result."""
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class PredictedRun:
     """Measured and predicted torques of one run at the kept samples: t (M,), measured and predicted (M, n).
 
@@ -294,10 +293,8 @@ class Identification:
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
         begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
-            qd, warm = (None if x is None else x[run] for x in (whole.qd, whole.temperature))
-            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd, temperature=warm)
             rows = slice(begin, end)
-            for piece in smoothed(alone, self.run.conditioned.cutoff)[0] if len(run) > 1 else ():
+            for piece in smoothed(whole.rows(run), self.run.conditioned.cutoff)[0] if len(run) > 1 else ():
                 tau = self.torque_of(piece)
                 moved.append(piece.states)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
@@ -515,10 +512,10 @@ def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
     out = np.zeros(piece.q.shape)
     rows = np.flatnonzero(piece.resting.any(axis=1))
     if piece.rest is not None and len(rows):
-        q, qd, qdd = (x[rows] for x in piece.states)
-        stopped = np.where(piece.resting[rows], 0.0, qd)
-        warm = None if piece.temperature is None else piece.temperature[rows]
-        moved, still = (base.joint_columns.torque(values, q, v, qdd, warm) for v in (qd, stopped))
+        part = piece.part(rows)
+        q, qd, qdd = part.states
+        speeds = (qd, np.where(part.resting, 0.0, qd))
+        moved, still = (base.joint_columns.torque(values, q, v, qdd, part.temperature) for v in speeds)
         out[rows] = moved - still
     return out
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting import least_squares as lsq
@@ -17,15 +16,13 @@ from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.covariance import block_fit
 from dalembert.work.identification.fitting.energy_method import energy_residuals, energy_triangles
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
-from dalembert.work.identification.fitting.log_equations import LogEquations, levels, typical_sizes
+from dalembert.work.identification.fitting.log_equations import LogEquations, MethodFit, levels, typical_sizes
 from dalembert.work.identification.fitting.physical_consistency import Belief, consistent
 from dalembert.work.identification.fitting.result import Identification, PredictedRun, make_run
 from dalembert.work.identification.fitting.robust import robust
 from dalembert.work.identification.fitting.tip_load import TipLoad, point_mass
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, column_lengths
 from dalembert.work.logs.conditioning import Conditioned
-
-FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
 
 ROUNDS = {"ordinary": 0, "weighted": 1, "reweighted": lsq.ROUNDS}  # of reweighting by the noise of each joint
 SEEN = 0.05  # minimum fraction of a joint's torque that a payload must cause to fix its drive gain
@@ -35,23 +32,6 @@ HARMLESS = 1e-3  # of a joint's torque: a negligible residual
 CENTRES = 4  # fits, each with the payload's inertia at the centre of mass of the previous one
 TOLD_LAG = 0.1  # ms: smallest lag that is reported
 LOST = 10.0  # a parameter is undetermined if its uncertainty alone changes the torques by more than this factor
-
-
-@brief
-@dataclass(frozen=True, eq=False)
-class MethodFit:
-    """What a method makes of the equations: its estimate, the equations as it left them, and its findings.
-
-    inflation  (n,) factor on each joint's error variances
-    total      the drive gains of total least squares
-    """
-
-    estimate: lsq.Estimate
-    equations: LogEquations
-    joints: JointTriangles
-    inflation: Array
-    warnings: tuple[str, ...] = ()
-    total: TotalEstimate | None = None
 
 
 def solution(
@@ -65,9 +45,9 @@ def solution(
         notes += _late(lag)
     ready, typical, step = equations.ready, typical_sizes(base), equations.step
     fit = _estimated(equations, base, joints, method, estimator, belief, loaded)
-    estimate, joints, total = fit.estimate, fit.joints, fit.total
+    estimate, joints, gains = fit.estimate, fit.joints, fit.gains
     notes += estimate.notes
-    values, fixed, gains = estimate.values, estimate.fixed, None if total is None else total.gains
+    values, fixed = estimate.values, estimate.fixed
     step("residuals", 0.0)
     run = make_run(base, values, fit.equations.ready, gains, predicted=fit.equations.predicted(base, values))
     times = correlation_times(run, fit.equations.moving)
@@ -101,8 +81,8 @@ def solution(
         scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in lsq.essential(values, covariance, unknown)),
         unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains, lag=lag, blocks=blocks,
-        gains_std=None if total is None else total.gains_std, payload_com=None if total is None else total.com,
-        payload_com_std=None if total is None else total.com_std, formula_covariance=formula, notes=tuple(notes),
+        gains_std=fit.gains_std, payload_com=fit.com, payload_com_std=fit.com_std, formula_covariance=formula,
+        notes=tuple(notes),
     )  # fmt: skip
     return replace(result, warnings=(*fit.warnings, *_unseen(result, fixed), *_weak(result, typical)))
 
@@ -112,7 +92,7 @@ def _estimated(
     belief: Belief | None, loaded: KnownLoad | None,
 ) -> MethodFit:  # fmt: skip
     """The estimate of a method, with the equations that it was computed from."""
-    ready, typical, ones = equations.ready, typical_sizes(base), np.ones(len(joints.joints))
+    ready, typical = equations.ready, typical_sizes(base)
     size = float(np.sqrt(np.mean(ready.tau**2)))
 
     def fixed_by(triangles: JointTriangles, noise: Array | None = None) -> tuple[int, ...]:
@@ -124,27 +104,24 @@ def _estimated(
         return lsq.undetermined(unit, typical, 1.0 / (LOST * size))
 
     if method == "robust":
-        robustly = robust(equations, base, joints, fixed_by)
-        return MethodFit(robustly.estimate, robustly.equations, robustly.joints, robustly.inflation)
+        return robust(equations, base, joints, fixed_by)
     if method == "energy":
         joints = energy_triangles(base, ready)
-        estimate = _settled(joints, base, fixed_by, 0)
+        estimate = lsq.determined(joints, base.values, fixed_by, 0)
         doubts = _few_balances(joints, estimate, ready) if belief is None else []
-        return MethodFit(estimate, equations, joints, ones, tuple(doubts))
+        return MethodFit(estimate, equations, joints, warnings=tuple(doubts))
     if method == "total":
         assert loaded is not None
-        total, doubts = _total(equations, base, joints, loaded)
-        return MethodFit(total.estimate, equations, joints, ones, tuple(doubts), total)
+        return _total(equations, base, joints, loaded)
     if method == "sequential":
         estimate = lsq.sequential(joints, base.values, typical)
-        return MethodFit(
-            estimate, equations, joints, ones, tuple(_against(equations, joints, estimate, base, fixed_by))
-        )
+        doubts = _against(equations, joints, estimate, base, fixed_by)
+        return MethodFit(estimate, equations, joints, warnings=tuple(doubts))
     if method == "damped":
         estimate = lsq.damped(joints, base.values, estimator.damping, typical, estimator.damped_to or "arm")
     else:
-        estimate = _settled(joints, base, fixed_by, ROUNDS[method])
-    return MethodFit(estimate, equations, joints, ones)
+        estimate = lsq.determined(joints, base.values, fixed_by, ROUNDS[method])
+    return MethodFit(estimate, equations, joints)
 
 
 def _late(lag: float) -> list[str]:
@@ -153,12 +130,6 @@ def _late(lag: float) -> list[str]:
         return []
     word = "later" if lag > 0 else "earlier"
     return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected"]
-
-
-def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> lsq.Estimate:
-    """Least squares, repeated without the parameters that are undetermined at its noise level."""
-    first = lsq.least_squares(joints, base.values, fixed_by(joints), rounds)
-    return lsq.least_squares(joints, base.values, fixed_by(joints, first.noise), rounds)
 
 
 def _torque_noise(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
@@ -181,10 +152,10 @@ def _few_balances(joints: JointTriangles, estimate: lsq.Estimate, ready: Conditi
 
 
 def _against(
-    equations: LogEquations, joints: JointTriangles, own: lsq.Estimate, base: BaseParameters, fixed_by: FixedBy
+    equations: LogEquations, joints: JointTriangles, own: lsq.Estimate, base: BaseParameters, fixed_by: lsq.FixedBy
 ) -> list[str]:
     """Warn against the sequential procedure if its residuals show clearly that errors have accumulated."""
-    other = _settled(joints, base, fixed_by, 1)
+    other = lsq.determined(joints, base.values, fixed_by, 1)
     torques = np.sqrt([joint.z @ joint.z + joint.rss for joint in joints.joints])
     least = np.maximum(HARMLESS * torques, 1e-300)
     ratios = np.sqrt(lsq.squares(joints, own.values)) / np.maximum(np.sqrt(lsq.squares(joints, other.values)), least)
@@ -239,8 +210,7 @@ def _physical(
     return base.K @ phi, phi, base.K @ lsq.inverse_of(RK.T @ RK + curvature, 1e-14) @ base.K.T, notes
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class KnownLoad:
     """A run with a payload of known mass: its ten parameters at the tip; if not ``centred``, its centre is unknown."""
 
@@ -249,22 +219,8 @@ class KnownLoad:
     centred: bool
 
 
-@brief
-@dataclass(frozen=True, eq=False)
-class TotalEstimate:
-    """The result of total least squares: π_b, drive gains (n,) and the payload's centre of mass, if it was unknown."""
-
-    estimate: lsq.Estimate
-    gains: Array
-    gains_std: Array
-    com: Array | None = None
-    com_std: Array | None = None
-
-
-def _total(
-    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: KnownLoad
-) -> tuple[TotalEstimate, list[str]]:
-    """Parameters and drive gains from a run without and one with a known payload, and warnings.
+def _total(equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: KnownLoad) -> MethodFit:
+    """Parameters and drive gains from a run without and one with a known payload.
 
     If only the mass of the payload is known, its first moments are three further unknowns; its inertia is then that of
     a point mass at its centre, found by fixed-point iteration.
@@ -325,7 +281,8 @@ def _total(
         )
     values = start[:b]
     estimate = lsq.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, tuple(notes))
-    return TotalEstimate(estimate, gains, gains_std, None if loaded.centred else com, com_std), warned
+    centre_of_mass = None if loaded.centred else com
+    return MethodFit(estimate, equations, joints, 1.0, tuple(warned), gains, gains_std, centre_of_mass, com_std)
 
 
 def _share(part: Array, whole: Array) -> float:

@@ -9,13 +9,12 @@ and is solved for π and ln g together by Gauss–Newton. The scale of π and g 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import observable_columns
 from dalembert.work.identification.fitting.least_squares import above_zero, correlation_time, inverse_of
@@ -28,8 +27,7 @@ HALVINGS = 20  # of a step that increases the sum of squares, maximum
 FITS = 3  # each with the correlation times of the residuals of the previous fit
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class NormalBelief:
     """A normal distribution: mean (k,) and precision (k, k), the inverse of its covariance."""
 
@@ -58,8 +56,7 @@ class NormalBelief:
         return NormalBelief(inverse_of(precision) @ pull, precision)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class JointRows:
     """The equations of one joint, its friction eliminated: rows [Y, y] (M, p + 1), and Q (M, r), a basis of the friction.
 
@@ -79,8 +76,7 @@ class JointRows:
         return cls(rows - Q @ (Q.T @ rows), Q, runs)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class DriveFit:
     """π (p,), NaN where the rows do not determine it, and ln g (n,), with their joint covariance (p + n, p + n).
 

@@ -7,7 +7,6 @@ gain errors of one arm are partly common to its joints, so half of the variance 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
 from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
@@ -40,8 +39,7 @@ SIGNIFICANT = 3.0  # minimum number of standard deviations between a slope and z
 KNOWN = 2.0  # minimum number of standard deviations between a first moment and zero for it to fix the scale
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class GainSource:
     """A distribution of ln g (n,), and the name of its source."""
 

@@ -21,7 +21,7 @@ from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
 from dalembert.robot.terms.term import SLIDING_UNITS
@@ -109,8 +109,7 @@ class GroupChange:
     adjusted: float = math.nan
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class FrictionChange:
     """The friction torque of one joint at five speeds, before and after: ½(τ(v) − τ(−v)), (5,) each, without load.
 
@@ -263,8 +262,7 @@ def _table(record: Any, *further: str) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class ParameterTrend:
     """One base parameter over several fits: values and std (m,), and the p-value of their spread if it were constant."""
 

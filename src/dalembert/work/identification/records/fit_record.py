@@ -21,7 +21,7 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.environment.version import __version__
 from dalembert.base.files import read_bounded, whole_file
 from dalembert.base.tables.located import REQUIRED, Table, finite_float
@@ -67,8 +67,7 @@ def _stored(read: str, *shape: str, null: Any = REQUIRED, default: Any = MISSING
     return field(default=default, metadata={"read": read, "shape": shape, "null": null})
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class RunErrors:
     """Prediction errors of a fit on one run: relative errors of all joints and of each (n,), rms (n,) in N m or N.
 

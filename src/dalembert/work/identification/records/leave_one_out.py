@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.progress import Progress
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.files.journal import Journal
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
@@ -39,8 +39,7 @@ FEWEST = 3  # smallest number of folds for a meaningful spread
 NAMED = 4  # largest number of parameters that a sentence names
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Fold:
     """One part that was left out, and the fit to all others.
 

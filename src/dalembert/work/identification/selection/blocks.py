@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.logs.conditioning import (
     BLOCK,
@@ -30,7 +30,6 @@ from dalembert.work.logs.conditioning import (
     USUAL,
     WIDE,
     Conditioned,
-    EvenSamples,
     Stretch,
     above_noise,
     bandwidth,
@@ -141,14 +140,12 @@ class Material:
         return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
 
 
-def thin(stretch: EvenSamples, rate: float, every: int) -> EvenSamples:
-    """One sample in ``every``, after low-pass filtering."""
+def thin(log: Log, rate: float, every: int) -> Log:
+    """One sample in ``every``, after low-pass filtering of all but the temperatures."""
     if every == 1:
-        return stretch
-    t, q, qd, tau, warm = stretch
-    q, tau = (low_pass(x, rate, 0.4 * rate / every)[::every] for x in (q, tau))
-    qd = None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every]
-    return EvenSamples(t[::every], q, qd, tau, None if warm is None else warm[::every])
+        return log
+    smooth = log.mapped(lambda x: low_pass(x, rate, 0.4 * rate / every), "q", "qd", "tau")
+    return smooth.rows(slice(None, None, every))
 
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:
@@ -173,8 +170,7 @@ def power_limits(log: Log, rate: float) -> tuple[float, float]:
     return motion, pooled(limits[1], 10.0 * motion)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Grams:
     """[Y, τ]ᵀ[Y, τ] of every block and joint.
 

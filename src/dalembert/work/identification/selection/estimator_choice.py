@@ -7,7 +7,7 @@ Every candidate computes π from the Gram matrices of all parts but one and is e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.files.journal import Journal
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import base_parameters, random_states
@@ -43,8 +43,7 @@ POSES = 1000  # at which B(q) is checked
 HIGH = 300.0  # condition number, with columns of length one, above which a prior is preferred
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Estimator:
     """An estimator: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and the function from them to π."""
 

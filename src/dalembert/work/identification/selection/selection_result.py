@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.work.identification.fitting.fit_options import CHOICES, EstimatorOptions, FilterOptions, ModelOptions
 
 
@@ -36,8 +36,7 @@ class Trial:
     chosen: bool
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Selection:
     """The choices that blocked cross-validation made for an identification.
 
