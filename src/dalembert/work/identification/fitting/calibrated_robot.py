@@ -22,7 +22,7 @@ from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.parameter_set import SLOPE_UNITS, Drive, ParameterSet, shape_of
 from dalembert.work.identification.fitting.physical_consistency import (
     Belief,
-    consistent,
+    ConsistentProblem,
     entries,
     links_of,
     scales,
@@ -40,8 +40,7 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     if _possible(base, phi):
         return phi, []
     try:
-        none = np.zeros((0, base.rank))
-        return _exactly(base, consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], values), []
+        return _exactly(base, ConsistentProblem(base, Belief(), settled=True).exactly(values), values), []
     except MissingExtraError as missing:
         return phi, [f"the nearest parameters are not physically consistent, and {missing}"]
     except DalembertError:

@@ -213,6 +213,13 @@ class BlockFit:
         return np.asarray(back @ (changes.T @ changes / (count - 1)) @ back.T)
 
 
+def standard_deviations(covariance: Array, names: Sequence[str], unknown: Sequence[str]) -> Array:
+    """(b,) of parameters with these names; infinite for those that are not determined."""
+    out = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    out[[name in unknown for name in names]] = np.inf
+    return out
+
+
 def block_fit(
     segments: Segments, weights: Array, values: Array, lag: float, fixed: Sequence[int], times: Array, instants: int
 ) -> BlockFit:

@@ -19,7 +19,7 @@ from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, random_states
-from dalembert.work.identification.fitting.covariance import BlockFit
+from dalembert.work.identification.fitting.covariance import BlockFit, standard_deviations
 from dalembert.work.identification.fitting.extrapolation import leaves_range, motion_of
 from dalembert.work.identification.fitting.parameter_set import temperature_parameters
 from dalembert.work.logs.alignment import aligned
@@ -195,9 +195,7 @@ class Identification:
     @cached_property
     def std(self) -> Array:
         """Standard deviations (b,); infinite for parameters that the log does not determine."""
-        out = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        out[[name in self.unidentified for name in self.names]] = np.inf
-        return out
+        return standard_deviations(self.covariance, self.names, self.unidentified)
 
     @property
     def relative_std(self) -> Array:

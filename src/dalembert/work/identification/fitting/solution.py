@@ -17,7 +17,7 @@ from dalembert.work.identification.fitting.covariance import block_fit
 from dalembert.work.identification.fitting.energy_method import energy_residuals, energy_triangles
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.log_equations import LogEquations, MethodFit, levels, typical_sizes
-from dalembert.work.identification.fitting.physical_consistency import Belief, consistent
+from dalembert.work.identification.fitting.physical_consistency import Belief, ConsistentProblem
 from dalembert.work.identification.fitting.result import Identification, PredictedRun, make_run
 from dalembert.work.identification.fitting.robust import robust
 from dalembert.work.identification.fitting.tip_load import TipLoad, point_mass
@@ -200,7 +200,7 @@ def _physical(
             f"the prior '{prior.name}' has {prior.n} joints, and the arm has {base.parameters.arm.n}; give a prior for the same arm"
         )
     whole = joints.together(1.0 / (lsq.above_zero(estimate.noise) * np.sqrt(times)))
-    phi, curvature, notes = consistent(base, whole.R, whole.z, belief, levels=sizes, kept=estimate.fixed)
+    phi, curvature, notes = ConsistentProblem(base, belief, sizes, estimate.fixed).solve(whole.R, whole.z)
     if prior is not None:
         notes.append(
             f"the inertias of '{prior.name}' are a prior ({belief.kind}, {100 * belief.deviation:g} %), and its friction is limited by the "

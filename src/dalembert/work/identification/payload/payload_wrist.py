@@ -23,7 +23,7 @@ from dalembert.work.logs.checks.impossible_values import garbage_in
 from dalembert.work.logs.conditioning import condition
 from dalembert.work.logs.formats.raw import Raw
 from dalembert.work.logs.log import Log, Source, raw_of, read_log
-from dalembert.work.logs.signals import Found, checked_rate, find, numeric, rows_of, time_of
+from dalembert.work.logs.signals import Found, numeric
 
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 
@@ -69,8 +69,8 @@ def from_wrist(
         assert arm.robot.tip is not None
         arm = arm.replace(tip=Frame("sensor", arm.robot.tip.link, arm.robot.tip.placement @ sensor))
         frame = "sensor"
-    t, w, dropped = _wrench(log, arm, wrench, reading)
     run = read_log(log, arm, **{**reading, "torque_needed": False})
+    t, w, dropped = _wrench(log, run, arm, wrench, reading)
     ready = condition(run, cutoff=cutoff)
     look_at(arm, ((run, ready),), reading)
     notes = [*run.notes, *dropped, *ready.notes]
@@ -111,21 +111,15 @@ def _solved(W: Array, y: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _wrench(
-    log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapping[str, Any]
+    log: Source, run: Log, arm: Arm, wrench: ArrayLike | str | None, reading: Mapping[str, Any]
 ) -> tuple[Array, Array, list[str]]:
-    """(t, wrench) of a log, (N,) and (N, 6), and a sentence about the rows that were dropped."""
-    if isinstance(log, Log):
-        raw, t = Raw(log.source), log.t
-    else:
+    """(t, wrench) at the rows of a log, (N,) and (N, 6), and a sentence about the rows that were dropped."""
+    raw = Raw(run.source)
+    if not isinstance(log, Log):
         raw = raw_of(log, arm, reading.get("topic"), episodes=reading.get("episodes"))
-        if raw.runs is not None and np.ptp(raw.runs):
-            raise raw.wrong(
-                "a wrench is read from one run, and this dataset has several; choose one, such as episodes=0"
-            )
-        unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
-        columns, rate = reading.get("columns") or {}, checked_rate(reading.get("rate"))
-        count = rows_of(raw, find(raw, "q", columns.get("q"), rate), arm.n) if rate is not None else 0
-        t = time_of(raw, find(raw, "t", columns.get("t"), rate), unit, rate, count)
+    if run.parts:
+        raise raw.wrong("a wrench is read from one run, and this dataset has several; choose one, such as episodes=0")
+    t = run.t if run.instants is None else run.instants
     if wrench is None or isinstance(wrench, str):
         name = wrench or "wrench"
         if name in raw.names:

@@ -336,18 +336,16 @@ def compare_fits(*fits: AnyFit, level: float = LEVEL) -> FitTrend:
     records = tuple(as_record(fit) for fit in fits)
     steps = tuple(comparison(after, before, level=level) for before, after in zip(records, fits[1:], strict=False))
     shared = [name for name in records[-1].names if all(_comparable(records[-1], x, name) for x in records)]
-    places = [[record.names.index(name) for name in shared] for record in records]
-    values = np.array([record.parameters[at] for record, at in zip(records, places, strict=True)])
-    std = np.array([_errors_of(record)[at] for record, at in zip(records, places, strict=True)])
-    last = records[-1]
-    trends = []
-    for k, name in enumerate(shared):
-        x, weight = values[:, k], np.maximum(std[:, k], 1e-300) ** -2.0
-        mean = float(np.sum(weight * x) / np.sum(weight))
-        at = places[-1][k]
-        p = _beyond(float(np.sum(weight * (x - mean) ** 2)), len(records) - 1)
+    last, trends = records[-1], []
+    for name in shared:
+        places = [record.names.index(name) for record in records]
+        values = np.array([record.parameters[k] for record, k in zip(records, places, strict=True)])
+        std = np.array([_errors_of(record)[k] for record, k in zip(records, places, strict=True)])
+        weight, at = np.maximum(std, 1e-300) ** -2.0, places[-1]
+        mean = float(np.sum(weight * values) / np.sum(weight))
+        p = _beyond(float(np.sum(weight * (values - mean) ** 2)), len(records) - 1)
         trends.append(
-            ParameterTrend(name, last.joints[at], kind_of_parameter(last, at), unit_of(last, at), x, std[:, k], p)
+            ParameterTrend(name, last.joints[at], kind_of_parameter(last, at), unit_of(last, at), values, std, p)
         )
     return FitTrend(records, steps, tuple(_adjusted(trends)), level)
 

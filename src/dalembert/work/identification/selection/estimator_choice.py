@@ -23,6 +23,7 @@ from dalembert.work.identification.fitting.base_parameters import base_parameter
 from dalembert.work.identification.fitting.energy_method import energy_equations
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.log_equations import levels
+from dalembert.work.identification.fitting.model_parameters import belief_of
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.identification.fitting.physical_consistency import Belief, ConsistentProblem
 from dalembert.work.identification.fitting.result import make_run
@@ -132,13 +133,12 @@ class EstimatorStudy:
         out = [Estimator("weighted least squares", EstimatorOptions(method="weighted"), correlated, plain)]
         sizes = levels(self.base, self.ready)
         possible = EstimatorOptions(method="weighted", physical=True)
-        beliefs: list[tuple[str, Belief, EstimatorOptions]] = [("physically consistent links", Belief(), possible)]
+        consistent = {"physically consistent links": possible}
         for deviation in DEVIATIONS if has_inertias(arm) else ():
             words = f"physically consistent links with the arm's own as a prior ({100 * deviation:g} %)"
-            options = replace(possible, prior=arm, prior_deviation=deviation)
-            beliefs.append((words, Belief(arm, deviation), options))
-        for words, belief, options in beliefs:
-            problem = ConsistentProblem(self.base, belief, sizes)
+            consistent[words] = replace(possible, prior=arm, prior_deviation=deviation)
+        for words, options in consistent.items():
+            problem = ConsistentProblem(self.base, belief_of(options) or Belief(), sizes)
 
             def solve(N: Array, problem: ConsistentProblem = problem) -> Array:
                 return self.base.K @ problem.solve(*_triangle(N))[0]
