@@ -8,8 +8,8 @@ import pytest
 import dalembert as da
 from dalembert.work.identification.fitting import log_equations
 from dalembert.work.identification.fitting.base_parameters import base_parameters
-from dalembert.work.identification.fitting.columns import terms_of
 from dalembert.work.identification.fitting.log_equations import LogEquations
+from dalembert.work.identification.fitting.model_parameters import terms_of
 from dalembert.work.identification.fitting.parameter_set import Drive, ParameterSet
 from dalembert.work.identification.fitting.result import make_run
 from dalembert.work.identification.selection.blocks import Material, several_grams
@@ -37,7 +37,7 @@ def simulated(name: str, count: int = 3000, rate: float = 100.0) -> tuple[da.Arm
 def chosen(arm: da.Arm) -> ParameterSet:
     """Parameters of every origin: links, friction, offsets, a spring, a ripple, a loss of the load, a shared drive."""
     names = arm.joint_names
-    further = terms_of(arm, {names[1]: {"spring": {}, "harmonic": {"order": 2.0}}, names[2]: ["load"]})
+    further = terms_of(arm, {names[1]: {"spring": {}, "harmonic": {"order": 2.0}}, names[2]: ["load"]})[0]
     return ParameterSet(arm, offset=True, drives=(Drive(4, 5),)).with_terms(further)
 
 

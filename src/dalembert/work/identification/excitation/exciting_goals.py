@@ -31,8 +31,8 @@ from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.terms import Offset
 from dalembert.work.identification.excitation.exciting_columns import LoadColumns
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, showing_states
-from dalembert.work.identification.fitting.columns import joint_index
 from dalembert.work.identification.fitting.least_squares import above_zero, inverse_of
+from dalembert.work.identification.fitting.model_parameters import joint_index
 from dalembert.work.identification.fitting.parameter_set import Parameter
 from dalembert.work.identification.records.fit_record import FitRecord
 from dalembert.work.logs.conditioning import REACH

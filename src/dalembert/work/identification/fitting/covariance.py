@@ -15,7 +15,7 @@ also uncertainty of the viscous friction and of the inertias.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -100,14 +100,20 @@ class SegmentSums:
         G, instants = self.G[joint], equations.shape[1]
         label = (self.done[joint] + np.arange(instants)) * len(G) // self.rows
         self.done[joint] += instants
-        starts = np.flatnonzero(np.diff(label, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], instants], strict=True):
-            part = equations[:, start:end]
-            G[label[start]] += part @ part.T
+        for segment, some in runs_of_equal(label):
+            G[segment] += equations[:, some] @ equations[:, some].T
 
     def segments(self, lagging: bool) -> Segments:
         """The accumulated sums."""
         return Segments(self.G, self.columns, self.size, lagging)
+
+
+def runs_of_equal(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
+    """(label, slice) of every run of equal labels."""
+    cuts = np.flatnonzero(np.diff(labels)) + 1
+    for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
+        if end > start:
+            yield int(labels[start]), slice(int(start), int(end))
 
 
 class TorqueLags(NamedTuple):

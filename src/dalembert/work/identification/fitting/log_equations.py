@@ -28,10 +28,10 @@ from dalembert.work.identification.fitting.base_parameters import (
     showing_states,
     showing_temperatures,
 )
-from dalembert.work.identification.fitting.columns import stribeck_terms
 from dalembert.work.identification.fitting.coulomb_transition import turn_overs
 from dalembert.work.identification.fitting.covariance import BlockFit, SegmentSums
 from dalembert.work.identification.fitting.joint_columns import JointColumns
+from dalembert.work.identification.fitting.model_parameters import stribeck_terms
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, taken_in, triangle
 from dalembert.work.logs.conditioning import Conditioned, Stretch

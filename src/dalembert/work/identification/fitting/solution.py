@@ -53,7 +53,8 @@ def solution(
     times = correlation_times(run, fit.equations.moving)
     noise, worth = estimate.noise, times * fit.inflation
     if method == "energy":
-        noise = _torque_noise(run, fit.equations.moving)
+        moving = fit.equations.moving
+        noise = np.sqrt(np.sum(np.where(moving, run.residual, 0.0) ** 2, axis=0) / np.maximum(moving.sum(axis=0), 1))
         worth = np.array([lsq.correlation_time(energy_residuals(base, ready, values))])
     full, blocks, formula = None, None, None
     if belief is not None:
@@ -130,12 +131,6 @@ def _late(lag: float) -> list[str]:
         return []
     word = "later" if lag > 0 else "earlier"
     return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected"]
-
-
-def _torque_noise(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
-    """The root mean square (n,) of each joint's residual while it moves (N m)."""
-    count = np.maximum(moving.sum(axis=0), 1)
-    return np.sqrt(np.sum(np.where(moving, run.residual, 0.0) ** 2, axis=0) / count)
 
 
 def _few_balances(joints: JointTriangles, estimate: lsq.Estimate, ready: Conditioned) -> list[str]:

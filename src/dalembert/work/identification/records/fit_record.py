@@ -29,9 +29,9 @@ from dalembert.base.tables.wording import shown, some
 from dalembert.errors import DalembertError
 from dalembert.robot.terms import TERMS, Offset, Term
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
-from dalembert.work.identification.fitting.columns import pattern_of
 from dalembert.work.identification.fitting.covariance import standard_deviations
 from dalembert.work.identification.fitting.fit_options import CHOICES, EstimatorOptions, FilterOptions, ModelOptions
+from dalembert.work.identification.fitting.model_parameters import pattern_of
 from dalembert.work.identification.fitting.parameter_set import (
     FRICTION,
     SLOPE_UNITS,

@@ -10,7 +10,7 @@ above it the torques are noise and vibration, which no model predicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
+from dalembert.work.identification.fitting.covariance import runs_of_equal
 from dalembert.work.logs.conditioning import (
     BLOCK,
     ENERGY,
@@ -246,18 +247,10 @@ class _GramSums:
         mine = self.label[self.done : self.done + len(kept)]
         self.done += len(kept)
         tau = self.ready.low_passed(piece.tau.T, kept)
-        runs = [(b, some) for b, some in runs_of(mine) if b >= 0]
+        runs = [(b, some) for b, some in runs_of_equal(mine) if b >= 0]
         for j, (G, columns) in enumerate(zip(self.G, rows, strict=True)):
             X = np.vstack([self.ready.low_passed(columns, kept), tau[j]])
             X *= weights[j]
             for b, some in runs:
                 G[b] += X[:, some] @ X[:, some].T
                 self.counts[j, b] += np.count_nonzero(weights[j, some] == 1.0)
-
-
-def runs_of(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
-    """(label, slice) of every run of equal labels."""
-    cuts = np.flatnonzero(np.diff(labels)) + 1
-    for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
-        if end > start:
-            yield int(labels[start]), slice(int(start), int(end))

@@ -104,6 +104,14 @@ class CrossValidation:
         return float(np.sqrt(errors.sum() / max(whole, 1e-300)))
 
 
+def joint_noise(totals: Sequence[Array], columns: Sequence[NDArray[np.intp]], rows: Array, pi: Array) -> Array:
+    """σ_j (n,) of π in the equations with these Gram matrices and numbers of rows; none below 1e-6 of the largest."""
+    full = [np.append(pi[at], -1.0) for at in columns]
+    left = [x @ G @ x for G, x in zip(totals, full, strict=True)]
+    noise = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows.sum(axis=1), 1.0))
+    return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
+
+
 def usual_squares(judged: Grams, errors: Array) -> Array:
     """(n,) squares per equation of these errors, none below the rounding errors of the torques."""
     rows = np.maximum(judged.rows.sum(axis=1), 1.0)

@@ -31,7 +31,12 @@ from dalembert.work.identification.fitting.robust import CORNER, robust_scale, r
 from dalembert.work.identification.fitting.solution import correlation_times
 from dalembert.work.identification.fitting.triangular_systems import column_lengths
 from dalembert.work.identification.selection.blocks import STILL, Grams, Material, moving_weights, several_grams
-from dalembert.work.identification.selection.crossvalidation import CrossValidation, difference, usual_squares
+from dalembert.work.identification.selection.crossvalidation import (
+    CrossValidation,
+    difference,
+    joint_noise,
+    usual_squares,
+)
 from dalembert.work.identification.selection.model_search import DEVIATIONS, Progress, has_inertias
 from dalembert.work.identification.selection.selection_result import Trial
 from dalembert.work.logs.conditioning import Conditioned, Stretch
@@ -71,7 +76,8 @@ class EstimatorStudy:
         for weights in (ones, None):
             cv = self._cv(1.0 / noise if weights is None else weights, ones)
             pi, _ = cv.solve(cv.parts, columns)
-            noise = self._noise(pi)
+            totals = [G.sum(axis=0) for G in self.fitted.G]
+            noise = joint_noise(totals, self.fitted.columns, self.fitted.rows, pi)
         self.weights = 1.0 / noise
         self.run = make_run(self.base, pi, self.ready)
         self.moving = np.abs(self.ready.qd) >= STILL * self.fastest
@@ -103,15 +109,6 @@ class EstimatorStudy:
 
         labels = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
         return several_grams([ready], [labels], by_joint.columns, rows, weights)[0]
-
-    def _noise(self, pi: Array) -> Array:
-        rows = np.maximum(self.fitted.rows.sum(axis=1), 1.0)
-        left = [
-            np.append(pi[at], -1.0) @ G.sum(axis=0) @ np.append(pi[at], -1.0)
-            for G, at in zip(self.fitted.G, self.fitted.columns, strict=True)
-        ]
-        noise = np.sqrt(np.maximum(left, 0.0) / rows)
-        return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
 
     @property
     def condition(self) -> float:

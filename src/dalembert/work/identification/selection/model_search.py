@@ -23,9 +23,8 @@ from dalembert.base.environment.progress import Progress
 from dalembert.base.files.journal import Journal
 from dalembert.robot.terms import Offset
 from dalembert.work.identification.fitting.base_parameters import base_parameters
-from dalembert.work.identification.fitting.columns import pattern_of
 from dalembert.work.identification.fitting.fit_options import AskedSettings, ModelOptions
-from dalembert.work.identification.fitting.model_parameters import parameter_set
+from dalembert.work.identification.fitting.model_parameters import parameter_set, pattern_of
 from dalembert.work.identification.fitting.parameter_set import FRICTION
 from dalembert.work.identification.fitting.physical_consistency import scales
 from dalembert.work.identification.selection.blocks import Grams, Material, moving_weights, several_grams
@@ -33,6 +32,7 @@ from dalembert.work.identification.selection.crossvalidation import (
     CrossValidation,
     better_in,
     difference,
+    joint_noise,
     usual_squares,
 )
 from dalembert.work.identification.selection.friction_candidates import (
@@ -202,15 +202,8 @@ class Selector:
         for _ in range(2):
             cv = CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones)
             pi, _ = cv.solve(cv.parts, columns)
-            rows = np.maximum(stage.fitted.rows.sum(axis=1), 1.0)
-            left = [
-                x @ G[-1] @ x
-                for G, x in (
-                    (G, np.append(pi[at], -1.0)) for G, at in zip(stage.fitted.without_parts, self.columns, strict=True)
-                )
-            ]
-            noise = np.sqrt(np.maximum(left, 0.0) / rows)
-            weights = 1.0 / np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
+            totals = [G[-1] for G in stage.fitted.without_parts]
+            weights = 1.0 / joint_noise(totals, self.columns, stage.fitted.rows, pi)
         return weights
 
     def precision(self, deviation: float) -> Array:
