@@ -288,7 +288,7 @@ def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: Fit
     load = LoadColumns(arm)
     chosen = [k for k, name in enumerate(load.names) if name in LOADS[choice]]
     b, size = base.rank, base.rank + len(load.names)
-    usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)), record)
+    usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)[:3]), record)
     wanted = np.zeros(size)
     wanted[[b + k for k in chosen]] = usual[chosen] ** 2 / len(chosen)
     rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in chosen)
@@ -330,7 +330,7 @@ def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRec
     states = showing_states(base.parameters, USUAL, seed=4)
     Y = base.regressor(*states)
     if goal.load is not None:
-        Y = np.concatenate([Y, goal.load.columns(*states)], axis=2)
+        Y = np.concatenate([Y, goal.load.columns(*states[:3])], axis=2)
     flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
     reached = np.isfinite(deviations(prior + flat.T @ flat, goal.rows))
     if reached.all():

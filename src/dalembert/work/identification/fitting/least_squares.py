@@ -87,8 +87,8 @@ def squares(joints: JointTriangles, values: Array) -> Array:
 def spread(
     joints: JointTriangles, values: Array, weights: Array, fixed: Sequence[int],
     extra: Array | float = 0.0, times: Array | float = 1.0,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """(noise σ_j, covariance, A⁻¹): σ_j² = rss_j / (rows_j − the degrees of freedom used by joint j's equations).
+) -> tuple[Array, Array]:  # fmt: skip
+    """(noise σ_j, covariance): σ_j² = rss_j / (rows_j − the degrees of freedom used by joint j's equations).
 
     ``extra`` is added to the normal matrix A: the damping, or the curvature of a prior. ``times`` (n,) is the
     correlation time of each joint's residual, in samples.
@@ -104,7 +104,7 @@ def spread(
     used = weights**2 * np.sum(inverse * normal, axis=(1, 2))
     rows = np.array([joint.rows for joint in joints.joints], float)
     noise = np.sqrt(squares(joints, values) / np.maximum(rows - used, 1.0))
-    return noise, inverse @ np.tensordot(weights**4 * noise**2 * times, normal, 1) @ inverse, inverse
+    return noise, inverse @ np.tensordot(weights**4 * noise**2 * times, normal, 1) @ inverse
 
 
 def inverse_of(A: Array, rcond: float = 1e-15) -> Array:
@@ -119,7 +119,7 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
     for done in range(rounds + 1):
         before, weights = weights, 1.0 / above_zero(noise)
         values = solve(joints, weights, start, fixed)
-        noise, covariance, _ = spread(joints, values, weights, fixed)
+        noise, covariance = spread(joints, values, weights, fixed)
         if done > 1 and np.abs(weights / before - 1).max() < 1e-6:
             break
     return Estimate(values, noise, weights, covariance, fixed)
@@ -158,7 +158,7 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
         raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
     filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)
     values = start + (Vt.T @ (filtered * beta)) / typical
-    noise, covariance, _ = spread(joints, values, weights, (), np.diag((damping * typical) ** 2))
+    noise, covariance = spread(joints, values, weights, (), np.diag((damping * typical) ** 2))
     aim = "zero" if to == "zero" else "the arm's own"
     note = f"damped least squares with λ = {damping:.3g} ({how}), which pulls the parameters towards {aim}"
     return Estimate(values, noise, weights, covariance, (), (note,))

@@ -26,7 +26,6 @@ from dalembert.work.identification.fitting.base_parameters import (
     base_parameters,
     joint_ranges,
     showing_states,
-    showing_temperatures,
 )
 from dalembert.work.identification.fitting.coulomb_transition import turn_overs
 from dalembert.work.identification.fitting.covariance import BlockFit, SegmentSums
@@ -264,6 +263,5 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
 
 def typical_sizes(base: BaseParameters) -> Array:
     """The size of each base column at random states of order one."""
-    states = showing_states(base.parameters, 200, seed=3)
-    Y = base.regressor(*states, showing_temperatures(base.parameters, len(states[0]), seed=3))
+    Y = base.regressor(*showing_states(base.parameters, 200, seed=3))
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)

@@ -18,7 +18,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
-from dalembert.work.identification.fitting.base_parameters import BaseParameters, random_states
+from dalembert.work.identification.fitting.base_parameters import BaseParameters, smallest_inertia
 from dalembert.work.identification.fitting.covariance import BlockFit, standard_deviations
 from dalembert.work.identification.fitting.extrapolation import leaves_range, motion_of
 from dalembert.work.identification.fitting.parameter_set import temperature_parameters
@@ -401,12 +401,7 @@ class Identification:
     @cached_property
     def smallest_inertia(self) -> float:
         """The smallest eigenvalue of B(q) with the identified parameters over 10,000 random poses."""
-        q, _, _ = random_states(self.before, POSES, seed=1)
-        still = np.zeros_like(q)
-        at_rest = self.torque(q, still, still)
-        units = np.eye(self.before.n)
-        B = np.stack([self.torque(q, still, still + unit) - at_rest for unit in units], axis=-1)
-        return float(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min())
+        return smallest_inertia(self.base, self.parameters, POSES)
 
     @property
     def positive_definite(self) -> bool:

@@ -72,7 +72,7 @@ def robust(equations: LogEquations, base: BaseParameters, joints: JointTriangles
         joints, residual = equations.weighed(base, values, partial(row_weights, noise=noise))
         lost = fixed(joints, noise)
         before, values = values, lsq.solve(joints, 1.0 / noise, base.values, lost)
-        plain, covariance, _ = lsq.spread(joints, values, 1.0 / noise, lost)
+        plain, covariance = lsq.spread(joints, values, 1.0 / noise, lost)
         change = np.abs(values - before) / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         if np.delete(change, list(lost)).max(initial=0.0) < SETTLED:
             break

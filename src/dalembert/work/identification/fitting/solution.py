@@ -66,7 +66,7 @@ def solution(
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
     else:
-        _, covariance, _ = lsq.spread(joints, values, estimate.weights, fixed, times=worth)
+        _, covariance = lsq.spread(joints, values, estimate.weights, fixed, times=worth)
         if method not in ("energy", "robust"):
             assert joints.segments is not None
             blocks = block_fit(joints.segments, estimate.weights, values, joints.lag, fixed, times, ready.count)

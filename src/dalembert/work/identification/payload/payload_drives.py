@@ -99,32 +99,24 @@ class DriveFit:
 
 
 def fit_drives(
-    joints: Sequence[JointRows], gains: NormalBelief | None, held: Array | None = None, bodies: NormalBelief | None = None,
-    near: DriveFit | None = None,
+    joints: Sequence[JointRows], gains: NormalBelief | None, bodies: NormalBelief | None = None, near: DriveFit | None = None
 ) -> DriveFit:  # fmt: skip
     """π and ln g from the rows of every joint.
 
-    gains   prior distribution of ln g (n,); None: no prior, and ``bodies`` fixes the scale
-    held    ln g where it is known exactly, instead of ``gains``
+    gains   prior distribution of ln g (n,); None: all gains are exactly 1
     bodies  prior distribution of π (p,)
     near    a fit of nearly the same rows, used as the starting point
     """
     n, p = len(joints), joints[0].whole.shape[1] - 1
     triangles = [np.asarray(np.linalg.qr(joint.whole, mode="r")) for joint in joints]
     rows = np.array([len(joint.whole) - joint.basis.shape[1] for joint in joints], float)
-    start = np.zeros(n) if gains is None else gains.mean
-    u = np.array(start if held is None else held, float)
-    free = _seen(triangles, u) if bodies is None else np.arange(p)
-    open_gains = np.arange(n) if held is None else np.zeros(0, int)
-    prior = np.zeros((p + n, p + n))
-    mean = np.concatenate([np.zeros(p), start])
+    prior, mean, times = np.zeros((p + n, p + n)), np.zeros(p + n), np.ones(n)
+    if gains is not None:
+        prior[p:, p:], mean[p:] = gains.precision, gains.mean
+    free, x = _seen(triangles, mean[p:]) if bodies is None else np.arange(p), mean.copy()
     if bodies is not None:
         prior[:p, :p], mean[:p] = bodies.precision, bodies.mean
-    if gains is not None and held is None:
-        prior[p:, p:] = gains.precision
-    chosen = np.concatenate([free, p + open_gains])
-    times = np.ones(n)
-    x = np.concatenate([np.zeros(p), u])
+    chosen = free if gains is None else np.concatenate([free, p + np.arange(n)])
     noise = np.array([max(float(np.linalg.norm(E[:, p])), 1e-300) for E in triangles]) / np.sqrt(rows.clip(1))
     if near is not None:
         x, noise, times = np.concatenate([np.nan_to_num(near.values), near.log_gains]), near.noise, near.times

@@ -188,12 +188,11 @@ class LoadRows:
 
     def fitted(self, belief: NormalBelief | None) -> tuple[list[JointRows], DriveFit]:
         """The rows whose friction uses the load of the fit itself, and the fit; gains without a prior are 1."""
-        held = np.zeros(self.arm.n) if belief is None else None
         joints = self.joints()
-        fit = fit_drives(joints, belief, held)
+        fit = fit_drives(joints, belief)
         for _ in range(LOADS if "load" in self.friction else 0):
             joints = self.joints(load=[Y @ np.nan_to_num(fit.values) for Y in self.regressors])
-            fit = fit_drives(joints, belief, held, near=fit)
+            fit = fit_drives(joints, belief, near=fit)
         return joints, fit
 
 

@@ -104,7 +104,7 @@ def _solved(W: Array, y: Array) -> tuple[Array, Array, Array, Array]:
     values = estimate.values
     residual = y - W @ values
     times = np.array([correlation_time([r - r.mean()]) for r in residual.T])
-    noise, covariance, _ = spread(joints, values, estimate.weights, estimate.fixed, times=times)
+    noise, covariance = spread(joints, values, estimate.weights, estimate.fixed, times=times)
     values[unseen] = np.nan
     covariance[unseen, :] = covariance[:, unseen] = np.nan
     return values, covariance, residual, noise

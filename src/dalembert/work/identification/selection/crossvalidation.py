@@ -130,6 +130,13 @@ def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
     return float(d.mean()), max(errors, default=0.0)
 
 
+def relative_gain(a: Array, b: Array, parts: int) -> tuple[float, float]:
+    """(mean, its standard error) of the difference between the scores a (B,) and b, relative to a."""
+    gain, spread = difference(a, b, parts)
+    size = max(float(a.mean()), 1e-300)
+    return gain / size, spread / size
+
+
 def better_in(a: Array, b: Array, parts: int) -> float:
     """The fraction of the parts in which the scores b (B,) are smaller than a.
 

@@ -19,7 +19,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.base.files.journal import Journal
 from dalembert.errors import DalembertError
-from dalembert.work.identification.fitting.base_parameters import base_parameters, random_states
+from dalembert.work.identification.fitting.base_parameters import base_parameters, smallest_inertia
 from dalembert.work.identification.fitting.energy_method import energy_equations
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.log_equations import levels
@@ -35,6 +35,7 @@ from dalembert.work.identification.selection.crossvalidation import (
     CrossValidation,
     difference,
     joint_noise,
+    relative_gain,
     usual_squares,
 )
 from dalembert.work.identification.selection.model_search import DEVIATIONS, Progress, has_inertias
@@ -182,17 +183,6 @@ class EstimatorStudy:
             return {}
         return {"left": left, "at_cutoff": self.at_cutoff.relative(own)}
 
-    def _definite(self, estimator: Estimator) -> bool:
-        """Whether B(q) is positive definite, at random poses, with the parameters estimated from all parts."""
-        arm = self.base.parameters.arm
-        q, _, _ = random_states(arm, POSES, seed=1)
-        still, values = np.zeros_like(q), estimator.solve(estimator.normal[-1])
-        at_rest = self.base.joint_columns.torque(values, q, still, still)
-        B = np.stack(
-            [self.base.joint_columns.torque(values, q, still, still + unit) - at_rest for unit in np.eye(arm.n)], -1
-        )
-        return bool(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min() > 0)
-
     def choose(
         self, estimators: Sequence[Estimator], step: Progress, journal: Journal
     ) -> tuple[EstimatorOptions, list[Trial]]:
@@ -217,7 +207,8 @@ class EstimatorStudy:
                 near.append(k)
         believing = [k for k in near if estimators[k].options.physical]
         chosen = believing[-1] if believing and self.condition > HIGH else near[0]
-        if not estimators[chosen].options.physical and not self._definite(estimators[chosen]):
+        won = estimators[chosen]
+        if not won.options.physical and not smallest_inertia(self.base, won.solve(won.normal[-1]), POSES) > 0:
             chosen = next(iter(believing), chosen)
         self.error = own[chosen]
         trials = []
@@ -225,9 +216,8 @@ class EstimatorStudy:
             if not np.isfinite(error):
                 trials.append(Trial("estimator", "", f"{estimator.words}: no solution", np.inf, -np.inf, 0.0, 0, False))
                 continue
-            gain, spread = difference(scores[0], scores[k], self.cv.parts)
-            size = max(float(scores[0].mean()), 1e-300)
-            trials.append(Trial("estimator", "", estimator.words, error, gain / size, spread / size, 0, k == chosen))
+            gain = relative_gain(scores[0], scores[k], self.cv.parts)
+            trials.append(Trial("estimator", "", estimator.words, error, *gain, 0, k == chosen))
         return estimators[chosen].options, trials
 
 

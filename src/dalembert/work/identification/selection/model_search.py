@@ -33,6 +33,7 @@ from dalembert.work.identification.selection.crossvalidation import (
     better_in,
     difference,
     joint_noise,
+    relative_gain,
     usual_squares,
 )
 from dalembert.work.identification.selection.friction_candidates import (
@@ -343,7 +344,15 @@ class Selector:
             deviation, scores = self.believed(stages, usual, laws)
             best = self.best_cutoff([s for s, _ in scores])
             cut = [
-                Trial("cutoff", "", f"{stage.cutoff:.3g} Hz", error, *_against(scores[best][0], s, parts), 0, k == best)
+                Trial(
+                    "cutoff",
+                    "",
+                    f"{stage.cutoff:.3g} Hz",
+                    error,
+                    *relative_gain(scores[best][0], s, parts),
+                    0,
+                    k == best,
+                )
                 for k, (stage, (s, error)) in enumerate(zip(stages, scores, strict=True))
             ]
             if best == now:
@@ -464,10 +473,3 @@ class Selector:
 def has_inertias(arm: Arm) -> bool:
     """Whether an arm has inertias that a prior could use."""
     return any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies)
-
-
-def _against(best: Array, scores: Array, parts: int) -> tuple[float, float]:
-    """(gain, its standard error) of the best scores with respect to others, relative to the best."""
-    gain, spread = difference(best, scores, parts)
-    size = max(float(best.mean()), 1e-300)
-    return gain / size, spread / size
