@@ -56,7 +56,8 @@ class Limited:
         self.velocity, self.acceleration, effort = (
             share * self._sizes(kind) for kind in ("velocity", "acceleration", "effort")
         )
-        self.effort = effort - self._coulomb()  # Coulomb friction of the model may add up to this much
+        levels = np.array([max(map(float, body.coulomb)) for body in arm.mechanism.tree.bodies])
+        self.effort = effort - levels @ self.follows  # Coulomb friction of the model may add up to this much
         weak = [name for name, strong in zip(arm.joint_names, self.effort > 0, strict=True) if not strong]
         if weak:
             raise DalembertError(f"the effort limit of joint '{weak[0]}' does not overcome its own Coulomb friction")
@@ -91,11 +92,6 @@ class Limited:
         self.middle, self.half = 0.5 * (a + b), 0.5 * (b - a)
         words = ", ".join(f"{n} {x:.3g} … {y:.3g}" for n, x, y in zip(arm.joint_names, a, b, strict=True))
         self.notes.append(f"the loops cannot be closed everywhere, so the motion is restricted to {words} rad")
-
-    def _coulomb(self) -> Array:
-        """The largest Coulomb friction torque at every actuated joint, including that of passive joints: (n,)."""
-        levels = np.array([max(map(float, body.coulomb)) for body in self.arm.mechanism.tree.bodies])
-        return levels @ self.follows
 
     @cached_property
     def follows(self) -> Array:

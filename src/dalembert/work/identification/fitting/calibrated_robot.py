@@ -195,12 +195,11 @@ def _impossible(robot: Robot) -> list[str]:
         where = f"joint '{joint.name}'"
         if joint.rotor is not None and not joint.rotor.physical:
             marked.append(f"the rotor inertia of {where} ({joint.rotor.inertia:.3g} kg m²)")
-        marked += [f"{term.title} of {where} ({_written(term)})" for term in joint.friction if not term.physical]
+        for term in joint.friction:
+            if not term.physical:
+                values = (f"{name} {x:.3g}" for name, x in zip(term.linear(), term.coefficients, strict=True))
+                marked.append(f"{term.title} of {where} ({', '.join(values)})")
     return [f"marked physical = false, because no mechanism can have them: {', '.join(marked)}"] if marked else []
-
-
-def _written(term: Term) -> str:
-    return ", ".join(f"{name} {x:.3g}" for name, x in zip(term.linear(), term.coefficients, strict=True))
 
 
 def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[str]) -> dict[str, Link]:

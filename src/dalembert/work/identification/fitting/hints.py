@@ -30,11 +30,8 @@ from dalembert.work.identification.fitting.result import Identification, Predict
 from dalembert.work.identification.fitting.term_columns import States
 from dalembert.work.identification.fitting.triangular_systems import column_lengths
 
-LARGE = {
-    "coupling": 0.6,
-    "balance": 0.6,
-    "friction": 0.4,
-}  # explained fraction of a joint's squares that is worth a sentence
+# explained fraction of a joint's squares that is worth a sentence
+LARGE = {"coupling": 0.6, "balance": 0.6, "friction": 0.4}
 ELSEWHERE = 0.1  # minimum explained fraction on a validation run, with the coefficients of the identification run
 SIMPLER = 0.02  # how much more a candidate must explain than a simpler one of the same kind
 POOR = 0.05  # relative error of a joint above which a hint is given

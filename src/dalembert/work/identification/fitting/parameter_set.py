@@ -39,10 +39,8 @@ UNITS: dict[str, Term] = {
 }
 
 
-SLOPES: dict[str, Term] = {
-    "FvT": Viscous(1.0),
-    "FsT": Coulomb(1.0, 1.0),
-}  # by kind: the friction term that changes with the temperature
+# by kind: the friction term that changes with the temperature
+SLOPES: dict[str, Term] = {"FvT": Viscous(1.0), "FsT": Coulomb(1.0, 1.0)}
 
 SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at revolute joints
 
@@ -281,10 +279,12 @@ class ParameterSet:
             at += len(own.linear())
         if "load" in term.of and self.load_from is not None:
             source = -1
-        return [
-            Parameter(f"{symbol}_{j + 1}", float(x), j, symbol, source + k if source >= 0 else -1, unit)
-            for k, (symbol, x, unit) in enumerate(zip(term.symbols, value, _units(term), strict=True))
-        ]
+        members = []
+        for k, (symbol, x, coefficient) in enumerate(zip(term.symbols, value, term.linear(), strict=True)):
+            numbers = {name: float(name == coefficient) for name in term.linear()}
+            unit = replace(term, physical=False, **numbers)  # which need not be physical
+            members.append(Parameter(f"{symbol}_{j + 1}", float(x), j, symbol, source + k if source >= 0 else -1, unit))
+        return members
 
     @cached_property
     def further(self) -> tuple[JointTerm, ...]:
@@ -465,9 +465,3 @@ def regressor_pieces(arm: Arm, q: Array, qd: Array, qdd: Array) -> Iterator[tupl
 def has(which: bool | Collection[int], j: int) -> bool:
     """Whether a joint of the tree is selected, by a list or by True for all."""
     return which if isinstance(which, bool) else j in which
-
-
-def _units(term: Term) -> list[Term]:
-    """The term with one of its coefficients equal to one and the others 0, which need not be physical."""
-    names = term.linear()
-    return [replace(term, physical=False, **{name: float(name == unit) for name in names}) for unit in names]

@@ -42,7 +42,9 @@ def solution(
     lag, notes = equations.lag, list[str]()
     if lag is None:
         lag, equations = joints.lag, equations.settled(joints.lag)
-        notes += _late(lag)
+        if 1e3 * abs(lag) >= TOLD_LAG:
+            word = "later" if lag > 0 else "earlier"
+            notes.append(f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected")
     ready, typical, step = equations.ready, typical_sizes(base), equations.step
     fit = _estimated(equations, base, joints, method, estimator, belief, loaded)
     estimate, joints, gains = fit.estimate, fit.joints, fit.gains
@@ -123,14 +125,6 @@ def _estimated(
     else:
         estimate = lsq.determined(joints, base.values, fixed_by, ROUNDS[method])
     return MethodFit(estimate, equations, joints)
-
-
-def _late(lag: float) -> list[str]:
-    """A sentence on the lag (s) of the torques."""
-    if 1e3 * abs(lag) < TOLD_LAG:
-        return []
-    word = "later" if lag > 0 else "earlier"
-    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected"]
 
 
 def _few_balances(joints: JointTriangles, estimate: lsq.Estimate, ready: Conditioned) -> list[str]:

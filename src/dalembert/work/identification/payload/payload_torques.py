@@ -38,7 +38,7 @@ from dalembert.work.identification.payload.payload_gains import (
     sources_note,
 )
 from dalembert.work.logs.conditioning import Conditioned, condition
-from dalembert.work.logs.log import Log, Source, read_log
+from dalembert.work.logs.log import Source, read_log
 
 LOSSES = (*FRICTION, "load")  # friction terms in the joint equations
 STILL = 0.01  # of a joint's largest speed: below this its friction is not known
@@ -124,7 +124,11 @@ def _sources(
     sources: list[GainSource | None] = []
     name = reference_name(log, arm, reference) if amperes or reference else None
     if name is not None:
-        model = condition(_read_as_torque(arm, log, name, reading), cutoff=ready.cutoff)
+        how = {
+            **reading,
+            "columns": {**(reading.get("columns") or {}), "tau": name},
+        }  # its torques instead of the logged ones
+        model = condition(read_log(log, arm, **how), cutoff=ready.cutoff)
         expected = np.column_stack([np.interp(ready.t, model.t, column) for column in model.tau.T])
         sources.append(from_reference(*rows.beside(expected), arm, name, required=isinstance(reference, str)))
     if scale.arm_deviation is not None:
@@ -208,8 +212,3 @@ def _disagreements(load: Payload) -> list[str]:
                 f"{load.mass:.4g} ± {load.mass_std:.2g} kg: check the drive gains, the torques' unit and the arm's masses"
             )
     return words
-
-
-def _read_as_torque(arm: Arm, log: Source, name: str, reading: Mapping[str, Any]) -> Log:
-    """The log with another of its quantities in place of the torque."""
-    return read_log(log, arm, **{**reading, "columns": {**(reading.get("columns") or {}), "tau": name}})

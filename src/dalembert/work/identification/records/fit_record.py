@@ -157,9 +157,8 @@ class FitRecord:
     unidentified: tuple[str, ...] = _stored("base_names")
     runs: tuple[RunErrors, ...] = _stored("runs")
     gains: Array | None = _stored("finite", "n", null=None, default=None)
-    formula_covariance: Array | None = _stored(
-        "finite", "b", "b", null=None, default=None
-    )  # (b, b) from the formula for stationary residuals, which has full rank
+    # (b, b) from the formula for stationary residuals, which has full rank
+    formula_covariance: Array | None = _stored("finite", "b", "b", null=None, default=None)
     error_scale: Array | None = _stored("finite", "b", null=None, default=None)
     notes: tuple[str, ...] = _stored("texts", default=())
     warnings: tuple[str, ...] = _stored("texts", default=())
@@ -605,15 +604,32 @@ class _StoredTable(Table):
         return runs
 
     def selection(self, key: str) -> Mapping[str, Any]:
-        """Plain data; what :meth:`FitRecord.options` needs of it is checked."""
         inside = self.inner(key, self.get(key))
+        inside.check({"sentences": "texts"} | dict.fromkeys(("error", "plain_error", "band"), "limit"))
         if unknown := [name for name in inside.texts("chosen") if name not in CHOICES]:
             raise inside.wrong("chosen", unknown[0], f"one of {', '.join(CHOICES)}")
+        for name, kind, word in (("structure", dict, "table"), ("drives", list, "list")):
+            if not isinstance(inside.get(name), kind):
+                raise inside.wrong(name, inside.get(name), f"a {word}")
         estimator = inside.inner("estimator", inside.get("estimator"))
+        estimator.check({"method": "text", "prior": "flag"})
         if estimator.flag("prior"):
             estimator.positive("prior_deviation")
             estimator.choice("prior_kind", (None, "entropic", "euclidean"))
+        for trial in inside.tables("trials"):
+            checked = dict.fromkeys(("choice", "joint", "option"), "text") | {"chosen": "flag"}
+            checked |= dict.fromkeys(("error", "gain", "spread", "parameters"), "limit")
+            inside.inner("trials", trial).check(checked)
         return inside.data
+
+    def limit(self, key: str) -> float:
+        """A number; null is infinite."""
+        return math.inf if self.get(key) is None else self.number(key)
+
+    def check(self, kinds: Mapping[str, str]) -> None:
+        """Refuse values of the wrong kind: {key: method that reads it}."""
+        for key, kind in kinds.items():
+            getattr(self, kind)(key)
 
 
 def _record_of_file(whole: Any, where: str) -> FitRecord:

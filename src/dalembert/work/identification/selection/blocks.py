@@ -22,30 +22,13 @@ from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.covariance import runs_of_equal
-from dalembert.work.logs.conditioning import (
-    BLOCK,
-    ENERGY,
-    GAP,
-    REACH,
-    SPACING,
-    USUAL,
-    WIDE,
-    Conditioned,
-    Stretch,
-    above_noise,
-    bandwidth,
-    even_stretches,
-    filtered_states,
-    low_pass,
-    spectrum,
-    usual_step,
-    with_rests,
-)
+from dalembert.work.logs import conditioning
+from dalembert.work.logs.conditioning import Conditioned, Stretch
 from dalembert.work.logs.log import Log
 
 PER_PART = 4  # blocks per part that is left out: their spread gives the standard error
 BAND = 0.999  # the fraction of the torques' power that the highest cut-off passes
-SLOWEST, FASTEST = 4.0, 60.0  # the lowest and the highest cut-off, relative to the bandwidth of the motion
+SLOWEST, FASTEST = 4.0, 60.0  # the lowest and the highest cut-off, relative to the conditioning.bandwidth of the motion
 COUNT = 7  # number of cut-offs that are tried
 OVERSAMPLED = 12.0  # samples that are kept per period of the highest cut-off
 SHORTEST = 12.0  # minimum length of the longest stretch, in periods of the lowest cut-off
@@ -76,10 +59,10 @@ class Material:
 
     def __init__(self, log: Log, parts: int, cutoff: float | None) -> None:
         self.log = log
-        rate = 1.0 / usual_step(log)
+        rate = 1.0 / conditioning.usual_step(log)
         motion, torque = power_limits(log, rate)
         longest = max(float(np.ptp(part.t)) for part in log.separate)
-        slowest = min(1.0 / usual_step(part) for part in log.separate)
+        slowest = min(1.0 / conditioning.usual_step(part) for part in log.separate)
         lowest = max(SLOWEST * motion, SHORTEST / longest)
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
         if cutoff is None and SHORTEST / longest > highest:
@@ -91,9 +74,11 @@ class Material:
         self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
         self.band = float(np.sqrt(lowest * highest))
         every = max(1, int(rate / (OVERSAMPLED * max(self.band, float(self.cutoffs[-1])))))
-        whole, _ = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])))
+        whole, _ = conditioning.even_stretches(
+            log, 1.0 / rate, conditioning.GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1]))
+        )
         self.rate, self.thinned = rate / every, every > 1
-        needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
+        needed = 2 * round(conditioning.REACH / float(self.cutoffs[0]) * self.rate) + 4 * conditioning.SPACING
         self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every)).t) > needed]
         if not self.stretches:
             raise TooShortError(f"{log.source}: no stretch of the log is long enough for blocks of time")
@@ -103,13 +88,13 @@ class Material:
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the evaluation): states low-passed at twice the cut-off, torques at the cut-off, and at the
         band."""
-        smooth = [filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches]
-        pieces = tuple(with_rests(smooth, self.rate, cutoff))
-        every = max(1, int(self.rate / (SPACING * cutoff)))
+        smooth = [conditioning.filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches]
+        pieces = tuple(conditioning.with_rests(smooth, self.rate, cutoff))
+        every = max(1, int(self.rate / (conditioning.SPACING * cutoff)))
         fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
         fit = replace(fit, edge=fit.reach)
-        every = max(1, int(self.rate / (SPACING * self.band)))
-        lost = round(REACH / float(self.cutoffs[0]) * self.rate)
+        every = max(1, int(self.rate / (conditioning.SPACING * self.band)))
+        lost = round(conditioning.REACH / float(self.cutoffs[0]) * self.rate)
         judged = Conditioned(pieces, self.rate, self.band, every, 0, self.log)
         return fit, replace(judged, edge=max(lost, judged.reach))
 
@@ -145,7 +130,7 @@ def thin(log: Log, rate: float, every: int) -> Log:
     """One sample in ``every``, after low-pass filtering of all but the temperatures."""
     if every == 1:
         return log
-    smooth = log.mapped(lambda x: low_pass(x, rate, 0.4 * rate / every), "q", "qd", "tau")
+    smooth = log.mapped(lambda x: conditioning.low_pass(x, rate, 0.4 * rate / every), "q", "qd", "tau")
     return smooth.rows(slice(None, None, every))
 
 
@@ -156,10 +141,10 @@ def power_limits(log: Log, rate: float) -> tuple[float, float]:
 
     limits: list[list[tuple[int, float]]] = [[], []]  # (samples, frequency) of every run: of its motion, of its torques
     for part in log.separate:
-        own = 1.0 / usual_step(part)
+        own = 1.0 / conditioning.usual_step(part)
         g, power = welch(part.tau, own, nperseg=min(len(part), int(20 * own)), axis=0, detrend="linear")
-        motion = bandwidth(*spectrum(part, own), ENERGY, USUAL)
-        torque = bandwidth(g, above_noise(power), BAND, 2 * USUAL)
+        motion = conditioning.bandwidth(*conditioning.spectrum(part, own), conditioning.ENERGY, conditioning.USUAL)
+        torque = conditioning.bandwidth(g, conditioning.above_noise(power), BAND, 2 * conditioning.USUAL)
         for values, limit in zip(limits, (motion, torque), strict=True):
             values += [] if limit is None else [(len(part), limit)]
 
@@ -212,7 +197,7 @@ def several_grams(
     """The Gram matrices of the same pieces with several low-passes, computing the equations only once."""
     reach = max(ready.reach for ready in low_passes)
     sums = [_GramSums(ready, label, blocks, columns) for ready, (label, blocks) in zip(low_passes, labels, strict=True)]
-    size = max(BLOCK, WIDE * reach)
+    size = max(conditioning.BLOCK, conditioning.WIDE * reach)
     for number, piece in enumerate(low_passes[0].pieces):
         for start in range(0, len(piece.t), size):
             inside = [each.kept(number, start, start + size) for each in sums]

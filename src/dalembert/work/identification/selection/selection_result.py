@@ -136,9 +136,8 @@ class Selection:
     def _clearest(self, choices: Sequence[str]) -> str:
         """The chosen law with the largest gain, and how many were tried."""
         tried = [trial for trial in self.trials if trial.choice in choices]
-        won = [
-            trial for trial in tried if trial.chosen and trial.choice != "coupling"
-        ]  # a shared drive improves two joints
+        # a shared drive improves two joints
+        won = [trial for trial in tried if trial.chosen and trial.choice != "coupling"]
         if not won:
             return f" ({len(tried)} tried)" if tried else ""
         best = max(won, key=lambda trial: trial.gain)

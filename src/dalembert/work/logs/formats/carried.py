@@ -20,16 +20,8 @@ from dalembert.work.logs.formats.raw import Raw, Request
 SLOWEST = 1 << 20  # bytes per second: larger files are given more time
 TABLES = "data/*/*.parquet"  # the tables of a LeRobot dataset, below its folder
 MOST_FILES = 100_000  # per dataset
-WORDS = (
-    "headed",
-    "header",
-    "groups",
-    "units",
-    "faults",
-    "doubts",
-    "roles",
-    "notes",
-)  # fields of a Raw that are plain data
+# fields of a Raw that are plain data
+WORDS = ("headed", "header", "groups", "units", "faults", "doubts", "roles", "notes")
 
 
 def reader_called(name: str) -> Callable[[Path, Request], Raw]:
