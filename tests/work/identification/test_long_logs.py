@@ -102,7 +102,7 @@ def test_gram_matrices_of_two_low_passes_are_those_of_each_alone() -> None:
         assert np.array_equal(alone.rows, other.rows)
         for G, H in zip(alone.G, other.G, strict=True):
             assert np.allclose(G, H, rtol=0, atol=1e-10 * np.abs(G).max())
-    cv = CrossValidation(together[0], together[1], base.rank, base.values, np.ones(arm.n), np.ones(arm.n))
+    cv = CrossValidation(together[0], together[1], base.values)
     variants = [np.arange(base.rank), np.arange(base.rank - 3)]
     errors, best = cv.errors(variants)
     expected = np.zeros_like(errors)

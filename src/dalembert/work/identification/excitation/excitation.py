@@ -31,9 +31,8 @@ from dalembert.base.per_joint import per_joint
 from dalembert.compiler.kernel.one_thread import one_thread
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.work.identification.excitation.exciting_goals import Aim, Forecast, aim_of, forecast, weights_of
-from dalembert.work.identification.excitation.exciting_limits import Limited
+from dalembert.work.identification.excitation.exciting_limits import Limited, planes_of
 from dalembert.work.identification.excitation.exciting_options import CRITERIA, ExcitationOptions
-from dalembert.work.identification.excitation.exciting_planes import planes_of
 from dalembert.work.identification.excitation.exciting_problem import ExcitationProblem
 from dalembert.work.identification.excitation.exciting_shapes import FourierShapes, Shapes, SplineShapes
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters

@@ -11,7 +11,7 @@ above it the torques are noise and vibration, which no model predicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +39,6 @@ STILL = 0.01  # of its largest speed: below this it counts as at rest
 
 class TooShortError(DalembertError):
     """A log that is too short to be divided into blocks."""
-
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """The blocks of the kept samples: ``part`` (B,), ascending, is the part with which each block is left out."""
-
-    part: NDArray[np.intp]
-    parts: int
 
 
 class Material:
@@ -98,8 +90,8 @@ class Material:
         judged = Conditioned(pieces, self.rate, self.band, every, 0, self.log)
         return fit, replace(judged, edge=max(lost, judged.reach))
 
-    def blocks(self, ready: Conditioned, gap: float) -> tuple[NDArray[np.intp], Blocks]:
-        """The block of every kept sample, −1 for those within ``gap`` seconds of another part."""
+    def blocks(self, ready: Conditioned, gap: float) -> tuple[NDArray[np.intp], int]:
+        """The block of every kept sample, −1 for those within ``gap`` seconds of another part; and the number of parts."""
         sizes = np.array([len(kept) for kept in ready.kept])
         runs = self._runs(ready)
         lengths = np.bincount(runs, sizes)
@@ -118,7 +110,7 @@ class Material:
             margin = int(min(gap * ready.rate / ready.every, LONGEST_GAP * len(mine)))
             near[mine[:margin]] = near[mine[len(mine) - margin :]] = True
         block = PER_PART * part + inside
-        return np.where(near, -1, block), Blocks(np.arange(count * PER_PART) // PER_PART, count)
+        return np.where(near, -1, block), count
 
     def _runs(self, ready: Conditioned) -> NDArray[np.intp]:
         """The run that each piece belongs to."""
@@ -163,20 +155,19 @@ class Grams:
     G        for each joint (B, p_j + 1, p_j + 1)
     columns  for each joint the columns that act on it
     rows     (n, B) the number of equations
-    blocks   the part with which each block is left out
+    parts    number of parts that are left out, of ``PER_PART`` blocks each
     """
 
     G: list[Array]
     columns: list[NDArray[np.intp]]
     rows: Array
-    blocks: Blocks
+    parts: int
 
     @cached_property
     def without_parts(self) -> list[Array]:
         """For each joint the sums over all blocks except those of one part, and over all blocks: (parts + 1, p_j + 1,
         p_j + 1)."""
-        starts = np.searchsorted(self.blocks.part, np.arange(self.blocks.parts))
-        by_part = [np.add.reduceat(G, starts, axis=0) for G in self.G]
+        by_part = [np.add.reduceat(G, range(0, self.parts * PER_PART, PER_PART), axis=0) for G in self.G]
         return [np.concatenate([x.sum(axis=0) - x, x.sum(axis=0)[None]]) for x in by_part]
 
 
@@ -191,12 +182,12 @@ def moving_weights(piece: Stretch, kept: NDArray[np.intp], fastest: Array) -> Ar
 
 
 def several_grams(
-    low_passes: Sequence[Conditioned], labels: Sequence[tuple[NDArray[np.intp], Blocks]],
+    low_passes: Sequence[Conditioned], labels: Sequence[tuple[NDArray[np.intp], int]],
     columns: Sequence[NDArray[np.intp]], rows: Rows, weights: Weights,
 ) -> list[Grams]:  # fmt: skip
     """The Gram matrices of the same pieces with several low-passes, computing the equations only once."""
     reach = max(ready.reach for ready in low_passes)
-    sums = [_GramSums(ready, label, blocks, columns) for ready, (label, blocks) in zip(low_passes, labels, strict=True)]
+    sums = [_GramSums(ready, label, parts, columns) for ready, (label, parts) in zip(low_passes, labels, strict=True)]
     size = max(conditioning.BLOCK, conditioning.WIDE * reach)
     for number, piece in enumerate(low_passes[0].pieces):
         for start in range(0, len(piece.t), size):
@@ -209,18 +200,18 @@ def several_grams(
             for each, kept in zip(sums, inside, strict=True):
                 if len(kept):
                     each.take(part, kept - first, unit_torques, weights(part, kept - first))
-    return [Grams(each.G, list(columns), each.counts, each.blocks) for each in sums]
+    return [Grams(each.G, list(columns), each.counts, each.parts) for each in sums]
 
 
 class _GramSums:
     """Accumulated Gram matrices of blocks."""
 
     def __init__(
-        self, ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]]
+        self, ready: Conditioned, label: NDArray[np.intp], parts: int, columns: Sequence[NDArray[np.intp]]
     ) -> None:
-        self.ready, self.label, self.blocks, self.done = ready, label, blocks, 0
-        self.G = [np.zeros((len(blocks.part), len(places) + 1, len(places) + 1)) for places in columns]
-        self.counts = np.zeros((len(columns), len(blocks.part)))
+        self.ready, self.label, self.parts, self.done = ready, label, parts, 0
+        self.G = [np.zeros((PER_PART * parts, len(places) + 1, len(places) + 1)) for places in columns]
+        self.counts = np.zeros((len(columns), PER_PART * parts))
 
     def kept(self, piece: int, start: int, end: int) -> NDArray[np.intp]:
         """The kept ones among some samples of a piece."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.work.identification.selection.blocks import Grams, TooShortError
+from dalembert.work.identification.selection.blocks import PER_PART, Grams, TooShortError
 
 NOISELESS = 1e-8  # of a joint's squares: smaller errors are rounding errors and ignored
 RIDGE = 1e-10  # for columns of length one: regularises those that a part of the log does not determine
@@ -18,27 +18,27 @@ class CrossValidation:
     """Fits that leave out one part each, and their errors there, for any choice of columns.
 
     fitted, judged  Gram matrices of the equations for fitting and for evaluation
-    size            P, the number of columns
-    start           (P,) initial values, kept by columns that the log does not determine
+    start           (P,) initial values of all columns, kept by those that the log does not determine
     precision       (P, P) of a prior around ``start``, or None
-    weights         (n,) 1/σ_j
-    usual           (n,) squares per equation in units of which errors are expressed
+    weights         (n,) 1/σ_j; 1 by default
+    usual           (n,) squares per equation in units of which errors are expressed; 1 by default
     """
 
     def __init__(
-        self, fitted: Grams, judged: Grams, size: int, start: Array, weights: Array, usual: Array, precision: Array | None = None
-    ) -> None:  # fmt: skip
-        self.fitted, self.judged, self.size, self.start = fitted, judged, size, start
-        self.weights, self.usual, self.precision = weights, usual, precision
-        self.parts = judged.blocks.parts
+        self, fitted: Grams, judged: Grams, start: Array, weights: Array | None = None, usual: Array | None = None
+    ) -> None:
+        self.fitted, self.judged, self.start, self.size = fitted, judged, start, len(start)
+        self.weights, self.usual = (np.ones(len(fitted.G)) if x is None else x for x in (weights, usual))
+        self.precision: Array | None = None
+        self.parts, size = judged.parts, self.size
         sums = np.zeros((self.parts + 1, size + 1, size + 1))
-        for others, columns, w in zip(fitted.without_parts, fitted.columns, weights, strict=True):
+        for others, columns, w in zip(fitted.without_parts, fitted.columns, self.weights, strict=True):
             at = np.append(columns, size)
             sums[:, at[:, None], at] += w**2 * others
         self.normal = sums  # the last is that of all parts
         rows = judged.rows.sum(axis=0)
         self.counted = np.flatnonzero(rows > 0)  # blocks that have equations
-        if len(set(judged.blocks.part[self.counted].tolist())) < 2:
+        if len(set((self.counted // PER_PART).tolist())) < 2:
             raise TooShortError("the arm moves in fewer than two of the parts of the log that cross-validation needs")
 
     def solve(self, k: int, columns: NDArray[np.intp]) -> tuple[Array, float]:
@@ -65,9 +65,8 @@ class CrossValidation:
 
     def squares(self, pi: Array, part: int | None) -> Array:
         """(n, B) the squared residuals of π in the evaluation equations, in the blocks of a part or in all of them."""
-        blocks = self.judged.blocks.part
-        out = np.zeros((len(self.judged.G), len(blocks)))
-        mine = slice(0, len(blocks)) if part is None else slice(*np.searchsorted(blocks, [part, part + 1]))
+        out = np.zeros_like(self.judged.rows)
+        mine = slice(None) if part is None else slice(PER_PART * part, PER_PART * (part + 1))
         full = np.append(pi, -1.0)
         for j, (G, columns) in enumerate(zip(self.judged.G, self.judged.columns, strict=True)):
             x = full[np.append(columns, self.size)]
@@ -80,7 +79,7 @@ class CrossValidation:
         ``variants`` are sets of columns; every fit uses the one with the smallest residual on the data that it is
         fitted to.
         """
-        out = np.zeros((len(self.judged.G), len(self.judged.blocks.part)))
+        out = np.zeros_like(self.judged.rows)
         count = self.parts + (len(variants) > 1)  # the fit to all parts decides the variant
         fits = [self._solved(slice(0, count), columns) for columns in variants]
         best = np.argmin([left for _, left in fits], axis=0)
@@ -110,6 +109,19 @@ def joint_noise(totals: Sequence[Array], columns: Sequence[NDArray[np.intp]], ro
     left = [x @ G @ x for G, x in zip(totals, full, strict=True)]
     noise = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows.sum(axis=1), 1.0))
     return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
+
+
+def noise_weights(
+    fitted: Grams, judged: Grams, start: Array, columns: NDArray[np.intp], totals: Sequence[Array]
+) -> tuple[Array, Array]:
+    """1/σ_j (n,) of the noise that remains after fitting some columns to all parts, and that fit (P,)."""
+    weights = None
+    for _ in range(2):
+        cv = CrossValidation(fitted, judged, start, weights)
+        pi, _ = cv.solve(cv.parts, columns)
+        weights = 1.0 / joint_noise(totals, fitted.columns, fitted.rows, pi)
+    assert weights is not None
+    return weights, pi
 
 
 def usual_squares(judged: Grams, errors: Array) -> Array:

@@ -30,11 +30,18 @@ from dalembert.work.identification.fitting.result import make_run
 from dalembert.work.identification.fitting.robust import CORNER, robust_scale, row_weights
 from dalembert.work.identification.fitting.solution import correlation_times
 from dalembert.work.identification.fitting.triangular_systems import column_lengths
-from dalembert.work.identification.selection.blocks import STILL, Grams, Material, moving_weights, several_grams
+from dalembert.work.identification.selection.blocks import (
+    PER_PART,
+    STILL,
+    Grams,
+    Material,
+    moving_weights,
+    several_grams,
+)
 from dalembert.work.identification.selection.crossvalidation import (
     CrossValidation,
     difference,
-    joint_noise,
+    noise_weights,
     relative_gain,
     usual_squares,
 )
@@ -70,29 +77,21 @@ class EstimatorStudy:
         self.fastest = np.abs(self.ready.qd).max(axis=0)
         self.fitted, self.judged = self._grams(self.ready), self._grams(judged)
         self.start = self.base.values
-        ones = np.ones(parameters.arm.n)
-        plain = self._cv(ones, ones)
-        columns = np.arange(self.base.rank)
-        noise = ones
-        for weights in (ones, None):
-            cv = self._cv(1.0 / noise if weights is None else weights, ones)
-            pi, _ = cv.solve(cv.parts, columns)
-            totals = [G.sum(axis=0) for G in self.fitted.G]
-            noise = joint_noise(totals, self.fitted.columns, self.fitted.rows, pi)
-        self.weights = 1.0 / noise
+        columns, totals = np.arange(self.base.rank), [G.sum(axis=0) for G in self.fitted.G]
+        self.plain = self._cv()
+        self.weights, pi = noise_weights(self.fitted, self.judged, self.start, columns, totals)
         self.run = make_run(self.base, pi, self.ready)
         self.moving = np.abs(self.ready.qd) >= STILL * self.fastest
         self.times = correlation_times(self.run, self.moving)
-        self.cv = self._cv(self.weights, ones)
+        self.cv = self._cv(self.weights)
         errors, _ = self.cv.errors([columns])
         self.cv.usual = usual_squares(self.judged, errors)
-        self.at_cutoff = CrossValidation(self.fitted, self.fitted, self.base.rank, self.start, self.weights, ones)
+        self.at_cutoff = CrossValidation(self.fitted, self.fitted, self.start, self.weights)
         # relative error of weighted least squares on parts left out, low-passed as for the fit
         self.error = self.at_cutoff.relative(self.at_cutoff.errors([columns])[0])
-        self.plain = plain
 
-    def _cv(self, weights: Array, usual: Array) -> CrossValidation:
-        return CrossValidation(self.fitted, self.judged, self.base.rank, self.start, weights, usual)
+    def _cv(self, weights: Array | None = None) -> CrossValidation:
+        return CrossValidation(self.fitted, self.judged, self.start, weights)
 
     def _grams(self, ready: Conditioned, factors: Array | None = None) -> Grams:
         """The Gram matrices of a conditioned log; ``factors`` (M, n) multiply the equations of its kept samples."""
@@ -123,7 +122,7 @@ class EstimatorStudy:
     def estimators(self, arm: Arm) -> list[Estimator]:
         """The estimators to be tried, in order of preference: weighted least squares, physically consistent links with
         increasingly strong priors, and then those for special logs."""
-        correlated = self._cv(self.weights / np.sqrt(self.times), self.cv.usual).normal
+        correlated = self._cv(self.weights / np.sqrt(self.times)).normal
 
         def plain(N: Array) -> Array:
             return _least_squares(N, self.start)
@@ -157,7 +156,7 @@ class EstimatorStudy:
         if not np.mean(weights[moving] < CORNER / FAR) > OFTEN:
             return None
         fitted = self._grams(self.ready, np.sqrt(weights))
-        return CrossValidation(fitted, self.judged, self.base.rank, self.start, 1.0 / noise, self.cv.usual).normal
+        return CrossValidation(fitted, self.judged, self.start, 1.0 / noise).normal
 
     def _energy(self) -> Array | None:
         """The normal matrices of the energy balances; None if a term needs accelerations."""
@@ -165,9 +164,9 @@ class EstimatorStudy:
         if any(x.loaded or x.torque is not None for x in members):
             return None
         E, e, _ = energy_equations(self.base, self.ready)
-        label, blocks = self.material.blocks(self.ready, 0.0)
-        whole, part = np.column_stack([E, e]), blocks.part[label[: len(e)]]
-        sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(blocks.parts)])
+        label, parts = self.material.blocks(self.ready, 0.0)
+        whole, part = np.column_stack([E, e]), label[: len(e)] // PER_PART
+        sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(parts)])
         return np.stack([*(sums.sum(axis=0) - mine for mine in sums), sums.sum(axis=0)])
 
     def _left(self, estimator: Estimator) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from dalembert.work.identification.selection.crossvalidation import (
     CrossValidation,
     better_in,
     difference,
-    joint_noise,
+    noise_weights,
     relative_gain,
     usual_squares,
 )
@@ -85,13 +85,7 @@ class Selector:
     """One selection: the Gram matrices of the log at every cut-off, and the search over them."""
 
     def __init__(
-        self,
-        arm: Arm,
-        material: Material,
-        settings: AskedSettings,
-        rotor: bool,
-        step: Progress,
-        journal: Journal,
+        self, arm: Arm, material: Material, settings: AskedSettings, rotor: bool, step: Progress, journal: Journal
     ) -> None:
         assert settings.selection is not None
         self.journal = journal
@@ -140,8 +134,7 @@ class Selector:
     def _first(self, ready: Conditioned) -> Array:
         """The shared parameters from a first fit with viscous and Coulomb friction."""
         (fitted,) = self._grams(ready)
-        ones = np.ones(self.arm.n)
-        cv = CrossValidation(fitted, fitted, self.candidates.size, self.start, ones, ones)
+        cv = CrossValidation(fitted, fitted, self.start)
         return cv.solve(cv.parts, self.columns_of(self.plain))[0][: self.shared.rank]
 
     # -- Gram matrices ------------------------------------------------------------------------------
@@ -184,10 +177,9 @@ class Selector:
         """Cross-validation at a stage, each joint weighted by its noise with viscous and Coulomb friction."""
         columns = self.columns_of(self.plain)
         if stage not in self._studies:
-            weights, ones = self._noise_weights(stage, columns), np.ones(self.arm.n)
-            self._studies[stage] = CrossValidation(
-                stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones
-            )
+            totals = [G[-1] for G in stage.fitted.without_parts]
+            weights, _ = noise_weights(stage.fitted, stage.judged, self.start, columns, totals)
+            self._studies[stage] = CrossValidation(stage.fitted, stage.judged, self.start, weights)
         cv = copy(self._studies[stage])  # the copy shares the sums
         cv.usual = usual_squares(stage.judged, self.errors(cv, [columns])[0]) if usual is None else usual
         if deviation is not None:
@@ -195,17 +187,6 @@ class Selector:
                 self._precisions[deviation] = self.precision(deviation)
             cv.precision = self._precisions[deviation]
         return cv
-
-    def _noise_weights(self, stage: CutoffStage, columns: Columns) -> Array:
-        """1/σ_j (n,), with the noise that remains at a stage after fitting these columns."""
-        ones = np.ones(self.arm.n)
-        weights = ones
-        for _ in range(2):
-            cv = CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones)
-            pi, _ = cv.solve(cv.parts, columns)
-            totals = [G[-1] for G in stage.fitted.without_parts]
-            weights = 1.0 / joint_noise(totals, self.columns, stage.fitted.rows, pi)
-        return weights
 
     def precision(self, deviation: float) -> Array:
         """(P, P) precision of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S holding the standard
@@ -407,8 +388,7 @@ class Selector:
 
     def plain_error(self, stage: CutoffStage) -> float:
         """The error with viscous and Coulomb friction alone on the parts left out, low-passed as for the fit."""
-        weights, ones = self._studies[stage].weights, np.ones(self.arm.n)
-        cv = CrossValidation(stage.fitted, stage.fitted, self.candidates.size, self.start, weights, ones)
+        cv = CrossValidation(stage.fitted, stage.fitted, self.start, self._studies[stage].weights)
         return cv.relative(self.errors(cv, [self.columns_of(self.plain)])[0])
 
     def best_cutoff(self, scores: Sequence[Array]) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
+from dalembert.base.tables.wording import some
 from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.log import Log
 
@@ -82,6 +83,10 @@ class Explained:
     def better_than(self, other: Explained, joints: Sequence[int]) -> bool:
         """Whether the fit leaves clearly less, or no more and the arm's own torques describe these joints only here."""
         at = list(joints)
+        if set(np.flatnonzero(self.counts).tolist()) <= set(
+            at
+        ):  # negative masses fit the reversed torques of all joints
+            return True
         described = bool((self.shares[at] < DESCRIBED).all() and (other.shares[at] > POOR).all())
         return self.ratio(other) < (ALIKE if described else BETTER)
 
@@ -113,7 +118,8 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
     now, tried = explained(arm, ready), []
     if arm.passive_names or now.shares.sum() < LESS or now.fitted.max() < FITTED:
         return []
-    for change in _changes(arm, now.states, reading):
+    opposite = np.flatnonzero(now.counts & (now.gains < 0) & (now.shares > POOR)).tolist()
+    for change in _changes(arm, now.states, reading, opposite):
         new = Explained(arm, change.states)
         gained, poor = now.shares.sum() - new.shares.sum(), now.shares.max() >= POOR
         much = (poor and gained >= GAINED) or (gained >= LESS and new.shares.sum() < gained)
@@ -133,17 +139,7 @@ def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
     ]
 
 
-def point_against(arm: Arm, ready: Conditioned, joints: Sequence[int]) -> bool:
-    """Whether the torques of these joints are those of the arm with opposite sign, with plausible gains and a better
-    fit; the reversed torques of all joints, however, are fitted equally well by negative masses."""
-    now = explained(arm, ready)
-    *motion, tau = now.states
-    new = Explained(arm, (*motion, tau * np.where(np.isin(np.arange(arm.n), joints), -1.0, 1.0)))
-    everywhere = all(j in joints for j in np.flatnonzero(now.counts))
-    return new.plausible_after(now, joints) and (everywhere or new.better_than(now, joints))
-
-
-def turned(arm: Arm, reading: Mapping[str, Any], joints: Sequence[int], quantities: Sequence[str]) -> str:
+def _turned(arm: Arm, reading: Mapping[str, Any], joints: Sequence[int], quantities: Sequence[str]) -> str:
     """How to reverse the sign of the named quantities of some joints."""
     if "gains" in reading and list(quantities) == ["tau"]:
         return "reverse the sign of their drive gains (gains, --gains)"
@@ -155,8 +151,9 @@ def turned(arm: Arm, reading: Mapping[str, Any], joints: Sequence[int], quantiti
     return f"use gears={signs} with motor_side='{sides}' (--gears '{words}' --motor-side {sides})"
 
 
-def _changes(arm: Arm, states: States, reading: Mapping[str, Any]) -> Iterator[Change]:
-    """Two joints or their torques exchanged, or the sign of a joint, its position or its torque reversed."""
+def _changes(arm: Arm, states: States, reading: Mapping[str, Any], opposite: Sequence[int]) -> Iterator[Change]:
+    """Two joints or their torques exchanged, the sign of a joint, its position or its torque reversed, or the signs of all
+    torques ``opposite`` to the arm's."""
     *motion, tau = states
     names, logged = arm.joint_names, list(reading.get("joint_names") or arm.joint_names)
     for i, j in combinations(range(arm.n), 2):
@@ -169,6 +166,10 @@ def _changes(arm: Arm, states: States, reading: Mapping[str, Any]) -> Iterator[C
         yield Change(f"with joints {pair} exchanged", remedy, swapped, (i, j))
         remedy = "name the columns of tau in the order of the joints with columns (--column tau=…)"
         yield Change(f"with the torques of {pair} exchanged", remedy, (*motion, tau[:, order]), (i, j))
+    if len(opposite) > 1:
+        words = f"with the signs of the torques of {some([names[j] for j in opposite], 8)} reversed"
+        signs = np.where(np.isin(np.arange(arm.n), opposite), -1.0, 1.0)
+        yield Change(words, _turned(arm, reading, opposite, ["tau"]), (*motion, tau * signs), tuple(opposite))
     for j, name in enumerate(names):
         sign = np.where(np.arange(arm.n) == j, -1.0, 1.0)
         for words, sides in (
@@ -179,4 +180,4 @@ def _changes(arm: Arm, states: States, reading: Mapping[str, Any]) -> Iterator[C
             changed = [
                 x * sign if side in sides else x for x, side in zip(states, ("q", "qd", "qd", "tau"), strict=True)
             ]
-            yield Change(f"with {words} reversed", turned(arm, reading, [j], sides), tuple(changed), (j,))
+            yield Change(f"with {words} reversed", _turned(arm, reading, [j], sides), tuple(changed), (j,))
