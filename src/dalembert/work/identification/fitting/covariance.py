@@ -16,7 +16,6 @@ also uncertainty of the viscous friction and of the inertias.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -90,8 +89,8 @@ class SegmentSums:
     ``rows`` is the total number of samples.
     """
 
-    def __init__(self, columns: Sequence[NDArray[np.intp]], size: int, rows: int) -> None:
-        self.columns, self.size, self.rows, self.done = tuple(columns), size, rows, [0] * len(columns)
+    def __init__(self, columns: Sequence[NDArray[np.intp]], rows: int) -> None:
+        self.rows, self.done = rows, [0] * len(columns)
         count = FINE * int(np.clip(rows // PER_BLOCK, 2, BLOCKS))
         self.G = tuple(np.zeros((count, len(x) + 2, len(x) + 2)) for x in columns)
 
@@ -102,10 +101,6 @@ class SegmentSums:
         self.done[joint] += instants
         for segment, some in runs_of_equal(label):
             G[segment] += equations[:, some] @ equations[:, some].T
-
-    def segments(self, lagging: bool) -> Segments:
-        """The accumulated sums."""
-        return Segments(self.G, self.columns, self.size, lagging)
 
 
 def runs_of_equal(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
@@ -224,11 +219,3 @@ def standard_deviations(covariance: Array, names: Sequence[str], unknown: Sequen
     out = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     out[[name in unknown for name in names]] = np.inf
     return out
-
-
-def block_fit(
-    segments: Segments, weights: Array, values: Array, lag: float, fixed: Sequence[int], times: Array, instants: int
-) -> BlockFit:
-    """The estimate with blocks as long as the memory of its residuals requires: ``times`` (n,) in kept samples."""
-    memory = float(np.median(times)) * segments.count / max(instants, 1)
-    return BlockFit(replace(segments, memory=memory), weights, values, lag, tuple(fixed))

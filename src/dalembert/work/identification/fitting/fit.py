@@ -273,9 +273,11 @@ class _LogFit:
 def _suspected(
     arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> list[str]:
-    """Warnings about the individual runs; what all episodes of a dataset have in common is reported for the first alone."""
-    warned: dict[tuple[str, ...], str] = {}
-    for part in _looked_at(whole, ready):
+    """Warnings about the runs that are long enough for the cut-off, of many only the longest; what all episodes of a
+    dataset have in common is reported for the first alone."""
+    starts, warned = np.array([piece.t[0] for piece in ready.pieces]), dict[tuple[str, ...], str]()
+    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
+    for part in sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept:
         for check, sentence in findings(arm, part, condition(part, **how) if whole.parts else ready, reading):
             warned.setdefault((check,) if EPISODE in part.source else (check, sentence), sentence)
     return list(warned.values())
@@ -290,13 +292,6 @@ def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: boo
     model = replace(settings.model, sigmoid=None, stribeck=None)
     equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
     return equations.prepared(parameter_set(arm, model, rotor, ready.log.mean_temperature)[0])[1].lag
-
-
-def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
-    """The runs that are checked individually: those long enough for the cut-off, and of many only the longest."""
-    starts = np.array([piece.t[0] for piece in ready.pieces])
-    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
-    return sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept
 
 
 def _with_load(

@@ -28,7 +28,7 @@ from dalembert.work.identification.fitting.base_parameters import (
     showing_states,
 )
 from dalembert.work.identification.fitting.coulomb_transition import turn_overs
-from dalembert.work.identification.fitting.covariance import BlockFit, SegmentSums
+from dalembert.work.identification.fitting.covariance import BlockFit, Segments, SegmentSums
 from dalembert.work.identification.fitting.joint_columns import JointColumns
 from dalembert.work.identification.fitting.model_parameters import stribeck_terms
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
@@ -95,7 +95,7 @@ class LogEquations:
         """
         by_joint, ready = base.joint_columns, self.ready
         upper = [np.zeros((len(columns) + 2,) * 2, order="F") for columns in by_joint.columns]  # of [Y, −τ̇, τ]
-        sums = SegmentSums(by_joint.columns, base.rank, ready.count)
+        sums = SegmentSums(by_joint.columns, ready.count)
         counts, done = np.zeros(self.arm.n, int), 0
         holding = self._holding(by_joint)
         residual = np.zeros((0 if weigh is None else ready.count, self.arm.n))
@@ -118,7 +118,7 @@ class LogEquations:
             done += len(kept)
             del rows, tau, slope  # frees memory before the next block
             self.step("regressor", done / ready.count)
-        segments = sums.segments(self.lagging)
+        segments = Segments(sums.G, tuple(by_joint.columns), base.rank, self.lagging)
 
         def moved(lag: float) -> JointTriangles:
             """The triangle of [Y, τ + lag τ̇]."""

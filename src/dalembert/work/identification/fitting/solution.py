@@ -13,7 +13,7 @@ from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns
-from dalembert.work.identification.fitting.covariance import block_fit
+from dalembert.work.identification.fitting.covariance import BlockFit
 from dalembert.work.identification.fitting.energy_method import energy_residuals, energy_triangles
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.log_equations import LogEquations, MethodFit, levels, typical_sizes
@@ -71,7 +71,9 @@ def solution(
         _, covariance = lsq.spread(joints, values, estimate.weights, fixed, times=worth)
         if method not in ("energy", "robust"):
             assert joints.segments is not None
-            blocks = block_fit(joints.segments, estimate.weights, values, joints.lag, fixed, times, ready.count)
+            memory = float(np.median(times)) * joints.segments.count / max(ready.count, 1)
+            segments = replace(joints.segments, memory=memory)  # blocks as long as the residuals' memory requires
+            blocks = BlockFit(segments, estimate.weights, values, joints.lag, tuple(fixed))
             formula, covariance = covariance, blocks.jackknife()
     if belief is not None or fit.equations.ready is not ready:
         run = make_run(base, values, ready, gains, predicted=fit.equations.predicted(base, values))

@@ -50,14 +50,9 @@ class CrossValidation:
         """(π (K, P), squared residuals (K,)) of several fits, each without its part."""
         at = np.append(columns, self.size)
         N = self.normal[chosen, at[:, None], at]
-        A, start = N[:, :-1, :-1], self.start[columns]
-        b = N[:, :-1, -1] - A @ start
-        if self.precision is not None:
-            A = A + self.precision[np.ix_(columns, columns)]
-        d = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))
-        S = A * d[:, :, None] * d[:, None, :]
-        S[:, np.arange(len(columns)), np.arange(len(columns))] += RIDGE
-        x = start + d * np.linalg.solve(S, (d * b)[:, :, None])[:, :, 0]
+        x = regularised(
+            N, self.start[columns], None if self.precision is None else self.precision[np.ix_(columns, columns)]
+        )
         pi = np.zeros((len(N), self.size))
         pi[:, columns] = x
         full = np.column_stack([x, np.full(len(N), -1.0)])
@@ -101,6 +96,18 @@ class CrossValidation:
         """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over all parts and joints."""
         whole = sum(float(G[:, -1, -1].sum()) for G in self.judged.G)
         return float(np.sqrt(errors.sum() / max(whole, 1e-300)))
+
+
+def regularised(N: Array, start: Array, precision: Array | None = None) -> Array:
+    """(K, p) least squares from [Y, τ]ᵀ[Y, τ] (K, p + 1, p + 1), with a prior around ``start`` (p,) of this precision."""
+    A = N[:, :-1, :-1]
+    b = N[:, :-1, -1] - A @ start
+    if precision is not None:
+        A = A + precision
+    d = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))
+    S = A * d[:, :, None] * d[:, None, :]
+    S[:, np.arange(len(start)), np.arange(len(start))] += RIDGE
+    return np.asarray(start + d * np.linalg.solve(S, (d * b)[:, :, None])[:, :, 0])
 
 
 def joint_noise(totals: Sequence[Array], columns: Sequence[NDArray[np.intp]], rows: Array, pi: Array) -> Array:

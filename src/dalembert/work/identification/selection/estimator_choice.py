@@ -42,6 +42,7 @@ from dalembert.work.identification.selection.crossvalidation import (
     CrossValidation,
     difference,
     noise_weights,
+    regularised,
     relative_gain,
     usual_squares,
 )
@@ -125,7 +126,7 @@ class EstimatorStudy:
         correlated = self._cv(self.weights / np.sqrt(self.times)).normal
 
         def plain(N: Array) -> Array:
-            return _least_squares(N, self.start)
+            return regularised(N[None], self.start)[0]
 
         out = [Estimator("weighted least squares", EstimatorOptions(method="weighted"), correlated, plain)]
         sizes = levels(self.base, self.ready)
@@ -218,14 +219,6 @@ class EstimatorStudy:
             gain = relative_gain(scores[0], scores[k], self.cv.parts)
             trials.append(Trial("estimator", "", estimator.words, error, *gain, 0, k == chosen))
         return estimators[chosen].options, trials
-
-
-def _least_squares(N: Array, start: Array) -> Array:
-    A, b = N[:-1, :-1], N[:-1, -1]
-    d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-    S = A * d[:, None] * d
-    S[np.diag_indices_from(S)] += 1e-10
-    return np.asarray(start + d * np.linalg.solve(S, d * (b - A @ start)))
 
 
 def _triangle(N: Array) -> tuple[Array, Array]:
