@@ -178,9 +178,8 @@ class Identification:
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     conditioning: Mapping[str, Any] = field(default_factory=dict)
-    formula_covariance: Array | None = (
-        None  # from the formula for stationary residuals, which has full rank; a jackknife estimate may not have it
-    )
+    # from the formula for stationary residuals, which has full rank; a jackknife estimate may not have it
+    formula_covariance: Array | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

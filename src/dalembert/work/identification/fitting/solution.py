@@ -89,7 +89,7 @@ def solution(
         gains_std=fit.gains_std, payload_com=fit.com, payload_com_std=fit.com_std, formula_covariance=formula,
         notes=tuple(notes),
     )  # fmt: skip
-    return replace(result, warnings=(*fit.warnings, *_unseen(result, fixed), *_weak(result, typical)))
+    return replace(result, warnings=(*fit.warnings, *_doubts(result, fixed, typical)))
 
 
 def _estimated(
@@ -300,26 +300,20 @@ def _joints_of(base: BaseParameters, chosen: list[int]) -> str:
     return some(sorted({bodies[joints[k]].name if joints[k] >= 0 else base.names[k] for k in chosen}))
 
 
-def _unseen(fit: Identification, fixed: tuple[int, ...]) -> list[str]:
-    """Warn about base parameters that the log does not determine at all."""
-    if not fixed:
-        return []
-    base = fit.base
-    names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
-    return [
-        f"{fit.run.name}: the motion does not excite {some(names)}, which keep the arm's own value; move "
-        f"{_joints_of(base, list(fixed))} more"
-    ]
-
-
-def _weak(fit: Identification, typical: Array) -> list[str]:
-    """Warn about base parameters that the log hardly determines: their errors alone cause torques like the measured ones."""
-    size = float(np.sqrt(np.mean(fit.run.measured**2)))
-    unit_torques = fit.std * typical
+def _doubts(fit: Identification, fixed: tuple[int, ...], typical: Array) -> list[str]:
+    """Warn about base parameters that the log does not determine, or whose errors cause torques like the measured ones."""
+    base, doubts = fit.base, list[str]()
+    if fixed:
+        names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
+        doubts.append(
+            f"{fit.run.name}: the motion does not excite {some(names)}, which keep the arm's own value; move "
+            f"{_joints_of(base, list(fixed))} more"
+        )
+    size, unit_torques = float(np.sqrt(np.mean(fit.run.measured**2))), fit.std * typical
     weak = [int(k) for k in np.argsort(-unit_torques) if np.isfinite(unit_torques[k]) and unit_torques[k] > size]
-    if fit.physical or not weak:
-        return []
-    return [
-        f"{fit.run.name}: the motion hardly excites {some([fit.names[k] for k in weak])}: their standard deviations "
-        f"correspond to torques as large as the measured ones; excite {_joints_of(fit.base, weak)} more"
-    ]
+    if weak and not fit.physical:
+        doubts.append(
+            f"{fit.run.name}: the motion hardly excites {some([fit.names[k] for k in weak])}: their standard deviations "
+            f"correspond to torques as large as the measured ones; excite {_joints_of(base, weak)} more"
+        )
+    return doubts

@@ -249,21 +249,18 @@ def _judged(record: FitRecord, fit_of: FitOf, name: str, left_out: Log, kept: Lo
         run = fit.judged(left_out)
     except DalembertError as problem:
         raise DalembertError(f"{name} cannot be left out and predicted: {problem}; or use fewer folds") from None
+    known = {
+        key: value
+        for key, value in zip(fit.names, fit.parameters, strict=True)
+        if same_parameter(record, fit.record, key)
+    }
     errors = ("relative_error", "joint_errors", "rms", "moving_error", "resting_error")
     return {
         "name": name, "span": (float(left_out.t.min()), float(left_out.t.max())),
         "size": float(np.linalg.norm(run.measured)), **{error: getattr(run, error) for error in errors},
         "names": fit.names, "parameters": fit.parameters, "cutoff": run.conditioned.cutoff,
-        "values": _like(record, fit.record),
+        "values": np.array([known.get(key, np.nan) for key in record.names]),
     }  # fmt: skip
-
-
-def _like(record: FitRecord, other: FitRecord) -> Array:
-    """The parameters of another fit in the order of a record's; NaN for those that it does not have."""
-    at = {name: k for k, name in enumerate(other.names)}
-    return np.array(
-        [other.parameters[at[name]] if same_parameter(record, other, name) else np.nan for name in record.names]
-    )
 
 
 def time_parts(whole: Log, count: int) -> list[tuple[str, Log, Log]]:

@@ -33,20 +33,12 @@ def reader_called(name: str) -> Callable[[Path, Request], Raw]:
 def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
     """The result of a reader of this package, run in the helper; ``who`` names it in messages."""
     files = [path] if not path.is_dir() else [*path.iterdir(), *islice(path.glob(TABLES), MOST_FILES)]
+    asked = {"joints": request.joints, "topic": request.topic, "episodes": request.episodes}
+    seconds = SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST
     plain, arrays = ask(
-        f"{__name__}:read_here",
-        {
-            "reader": reader,
-            "path": str(path),
-            "joints": request.joints,
-            "topic": request.topic,
-            "episodes": request.episodes,
-        },
-        where=str(path),
-        reader=who,
-        seconds=SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST,
-        progress=request.progress,
-    )
+        f"{__name__}:read_here", {"reader": reader, "path": str(path), **asked}, where=str(path), reader=who,
+        seconds=seconds, progress=request.progress,
+    )  # fmt: skip
     raw = Raw(str(path), **{name: plain[name] for name in WORDS})
     raw.joints = {name: tuple(joints) for name, joints in plain["joints"].items()}
     raw.arrays = {name: arrays.get(f"array {name}") for name in plain["arrays"]}
