@@ -33,7 +33,7 @@ from dalembert.views.cli.compare import joints_of
 from dalembert.views.cli.ellipsoid import limits_of
 from dalembert.views.cli.identify import boxes_of, couplings_of, terms_of
 from dalembert.views.cli.options import LogReading, list_of, numbers_of, pairs_of
-from dalembert.work.identification.fitting.columns import drives_of
+from dalembert.work.identification.fitting.model_parameters import drives_of
 from dalembert.work.logs.formats.raw import Request
 from dalembert.work.logs.formats.rosbag import read_bag
 from dalembert.work.logs.log import episodes_of, read_log

@@ -3,7 +3,7 @@
     python tests/soak_identification/payload_pairs.py [ARM] [PAIRS] [SEED]
 
 Per pair: masses of the links off by 12 %, gains by 5 % in common and 5 % each, those of the data sheet by 10 %, a weight
-at the flange that the controller does not know, a controller's model and gains off by 2 %, friction with Stribeck and load
+at the flange that the controller does not know, a controller's model off by 2 %, friction with Stribeck and load
 effects that differs by ±15 % between the runs and drifts within them, and coloured noise.
 """
 
@@ -21,11 +21,10 @@ import dalembert as da
 Array = NDArray[np.float64]
 
 SOURCES: dict[str, tuple[tuple[str, ...], bool]] = {  # what is left out of the log, and whether gains are given
-    "controller's torques and currents": ((), False),
-    "controller's torques": (("i_des",), False),
-    "gains and controller's torques": (("i_des",), True),
-    "gains and weight": (("tau_des", "i_des"), True),
-    "weight": (("tau_des", "i_des"), False),
+    "controller's torques": ((), False),
+    "gains and controller's torques": ((), True),
+    "gains and weight": (("tau_des",), True),
+    "weight": (("tau_des",), False),
 }
 DURATION, RATE = 40.0, 100.0
 
@@ -54,7 +53,7 @@ def pair(arm: da.Arm, rng: np.random.Generator) -> tuple[list[dict[str, Any]], f
     carried = true.with_payload(mass, com, (mass * np.diag(rng.uniform(0.008, 0.012, 3))).tolist())
     flange = true.with_payload(abs(0.2 * rng.normal()) + 1e-3)
     gain = 10.0 * np.exp(0.05 * rng.normal() + 0.05 * rng.normal(size=n))
-    model_error, own_gain = np.exp(0.014 * rng.normal(size=(2, 1)) + 0.014 * rng.normal(size=(2, n)))
+    model_error, _ = np.exp(0.014 * rng.normal(size=(2, 1)) + 0.014 * rng.normal(size=(2, n)))
     size = np.linspace(1.0, 0.2, n)
     viscous, coulomb = 15 * size * rng.uniform(0.6, 1.4, n), 13 * size * rng.uniform(0.6, 1.4, n)
     rotor, load, stribeck = 2 * size * rng.uniform(0.5, 1.5, n), rng.uniform(0, 0.08, n), rng.uniform(0, 0.3)
@@ -75,9 +74,8 @@ def pair(arm: da.Arm, rng: np.random.Generator) -> tuple[list[dict[str, Any]], f
         for k in range(1, len(noise)):
             noise[k] = 0.9 * noise[k - 1] + 0.43 * noise[k]
         current = (tau + friction) / gain + 0.06 * size * noise + 0.02 * rng.normal(size=tau.shape)
-        asked = (bare * model_error + viscous * qd + coulomb * sign) / (gain * own_gain)
         states = {"t": t, "q": q + 1e-5 * rng.normal(size=q.shape), "qd": qd + 2e-3 * rng.normal(size=q.shape)}
-        runs.append({**states, "current": current, "tau_des": bare * model_error, "i_des": asked})
+        runs.append({**states, "current": current, "tau_des": bare * model_error})
     return runs, mass, gain * np.exp(0.1 * (rng.normal() + rng.normal(size=n)) / np.sqrt(2))
 
 

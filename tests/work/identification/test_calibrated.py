@@ -17,7 +17,7 @@ from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_te
 from dalembert.robot.terms import TERMS, Stribeck
 from dalembert.views.cli.main import app
 from dalembert.work.identification.fitting.calibrated_robot import calibrated_arm
-from dalembert.work.identification.fitting.columns import terms_of
+from dalembert.work.identification.fitting.model_parameters import terms_of
 from dalembert.work.identification.fitting.parameter_set import Drive, ParameterSet
 from dalembert.work.identification.fitting.term_columns import States
 

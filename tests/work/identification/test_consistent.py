@@ -16,7 +16,6 @@ from dalembert.work.identification.fitting.physical_consistency import (
     NEAREST,
     Belief,
     ConsistentProblem,
-    consistent,
     entries,
     links_of,
     scales,
@@ -131,15 +130,15 @@ def test_one_assembly_serves_many_logs(believed: str, sets: dict[str, BaseParame
     for seed in (0, 1, 0):
         R, z = measured(base, seed)
         phi, curvature, notes = problem.solve(R, z)
-        alone = consistent(base, R, z, belief)
+        alone = ConsistentProblem(base, belief).solve(R, z)
         assert np.array_equal(phi, alone[0]) and np.array_equal(curvature, alone[1]) and notes == alone[2]
 
 
 def test_base_parameters_that_are_given_stay(sets: dict[str, BaseParameters]) -> None:
     base = sets["parallelogram"]
     values = base.K @ possible(base.parameters, np.random.default_rng(3))
-    phi, _, _ = consistent(base, np.zeros((0, base.rank)), np.zeros(0), Belief(), exactly=values)
+    phi = ConsistentProblem(base, Belief(), settled=True).exactly(values)
     assert np.abs(base.K @ phi - values).max() < 1e-6 * np.abs(values).max()
     assert min(np.linalg.eigvalsh(J)[0] for J in map(entries, links_of(base.parameters).own(phi))) > -1e-9
     with pytest.raises(da.DalembertError, match="the semidefinite program is infeasible"):
-        consistent(base, np.zeros((0, base.rank)), np.zeros(0), Belief(), exactly=-values)
+        ConsistentProblem(base, Belief(), settled=True).exactly(-values)

@@ -17,8 +17,7 @@ from dalembert.views.cli.main import app
 from dalembert.work.identification.excitation import excitation
 from dalembert.work.identification.excitation.exciting_columns import LoadColumns, TermColumns
 from dalembert.work.identification.excitation.exciting_goals import aim_of, weights_of
-from dalembert.work.identification.excitation.exciting_limits import Limited
-from dalembert.work.identification.excitation.exciting_planes import Planes, floor_of, planes_of
+from dalembert.work.identification.excitation.exciting_limits import Limited, Planes, floor_of, planes_of
 from dalembert.work.identification.excitation.exciting_problem import ExcitationProblem, criterion_gradient
 from dalembert.work.identification.excitation.exciting_shapes import FourierShapes
 from dalembert.work.identification.fitting.parameter_set import Drive, ParameterSet

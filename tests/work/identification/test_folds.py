@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.base.files.journal import Journal
 from dalembert.work.identification.records.leave_one_out import cross_validated, run_parts, time_parts
 from dalembert.work.logs.log import joined, read_log
 from planar_runs import planar, simulated
@@ -95,7 +96,7 @@ def test_a_parameter_that_some_folds_do_not_have_is_told(arm: da.Arm) -> None:
         return da.identify(arm, part, **PLAIN, **next(fits))
 
     told: list[tuple[str, float]] = []
-    folds = cross_validated(da.identify(arm, whole, **PLAIN), whole, fit_of, 3, lambda *x: told.append(x))
+    folds = cross_validated(da.identify(arm, whole, **PLAIN), whole, fit_of, 3, lambda *x: told.append(x), Journal())
     assert "some folds chose a model without Fs_1, Fs_2" in " ".join(folds.sentences)
     assert np.isnan(folds.ratio[list(folds.names).index("Fs_1")]) and folds.written()["ratio"].count(None) == 2
     assert told[0] == ("fold 1 of 3", 0.0) and told[-1] == ("fold 3 of 3", 1.0)

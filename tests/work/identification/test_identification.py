@@ -20,9 +20,9 @@ from arms import MODELS, REFERENCE, SHARED
 from dalembert.views.cli.main import app
 from dalembert.views.report.identification import remarks
 from dalembert.work.identification.fitting.base_parameters import base_parameters
-from dalembert.work.identification.fitting.columns import gradual_terms
 from dalembert.work.identification.fitting.fit import IdentificationWarning
 from dalembert.work.identification.fitting.least_squares import correlation_time
+from dalembert.work.identification.fitting.model_parameters import gradual_terms
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.identification.fitting.physical_consistency import entries, links_of, shape_forms
 from dalembert.work.logs.conditioning import condition

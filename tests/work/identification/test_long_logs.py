@@ -8,8 +8,8 @@ import pytest
 import dalembert as da
 from dalembert.work.identification.fitting import log_equations
 from dalembert.work.identification.fitting.base_parameters import base_parameters
-from dalembert.work.identification.fitting.columns import terms_of
 from dalembert.work.identification.fitting.log_equations import LogEquations
+from dalembert.work.identification.fitting.model_parameters import terms_of
 from dalembert.work.identification.fitting.parameter_set import Drive, ParameterSet
 from dalembert.work.identification.fitting.result import make_run
 from dalembert.work.identification.selection.blocks import Material, several_grams
@@ -37,7 +37,7 @@ def simulated(name: str, count: int = 3000, rate: float = 100.0) -> tuple[da.Arm
 def chosen(arm: da.Arm) -> ParameterSet:
     """Parameters of every origin: links, friction, offsets, a spring, a ripple, a loss of the load, a shared drive."""
     names = arm.joint_names
-    further = terms_of(arm, {names[1]: {"spring": {}, "harmonic": {"order": 2.0}}, names[2]: ["load"]})
+    further = terms_of(arm, {names[1]: {"spring": {}, "harmonic": {"order": 2.0}}, names[2]: ["load"]})[0]
     return ParameterSet(arm, offset=True, drives=(Drive(4, 5),)).with_terms(further)
 
 
@@ -70,7 +70,7 @@ def test_residuals_and_weighted_triangles_of_kept_columns_are_those_of_a_new_pas
     fresh = LogEquations(arm, ready, None, True, no_steps)
     fresh.triangles(base)
     assert fresh.predicted(base, values) is None
-    (a, r), (b, s) = (x.weighed(base, values, lambda at, residual: np.ones(residual.shape)) for x in (held, fresh))
+    (a, r), (b, s) = (x.weighed(base, values, lambda residual: np.ones(residual.shape)) for x in (held, fresh))
     assert np.array_equal(r, s)
     assert all(np.array_equal(x.R, y.R) for x, y in zip(a.joints, b.joints, strict=True))
 
@@ -102,7 +102,7 @@ def test_gram_matrices_of_two_low_passes_are_those_of_each_alone() -> None:
         assert np.array_equal(alone.rows, other.rows)
         for G, H in zip(alone.G, other.G, strict=True):
             assert np.allclose(G, H, rtol=0, atol=1e-10 * np.abs(G).max())
-    cv = CrossValidation(together[0], together[1], base.rank, base.values, np.ones(arm.n), np.ones(arm.n))
+    cv = CrossValidation(together[0], together[1], base.values)
     variants = [np.arange(base.rank), np.arange(base.rank - 3)]
     errors, best = cv.errors(variants)
     expected = np.zeros_like(errors)

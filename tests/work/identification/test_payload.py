@@ -174,10 +174,10 @@ def test_ur10e_pair(tmp_path: Path) -> None:
     earlier = PAIR.with_name("ur10e_identification_20_02_12_50sec_12harm.npz")  # a week before, another motion
     for how, unloaded in (({}, PAIR), ({"gains": GAINS}, PAIR), ({"parameters": "mass-com"}, earlier)):
         load = identify_payload(arm, unloaded, LOADED, **how)
-        assert load.mass == pytest.approx(2.805, rel=0.03) and load.mass_std < 0.06
+        assert load.mass == pytest.approx(2.805, rel=0.03) and load.mass_std < 0.07
         assert abs(load.mass - 2.805) < 2 * load.mass_std
     # the data sheet's gains are 11 to 16 % too small; without the controller's torques the doubt about them is what is left
-    bare = {name: values for name, values in np.load(PAIR).items() if name not in ("tau_des", "i_des")}
+    bare = {name: values for name, values in np.load(PAIR).items() if name != "tau_des"}
     for how in ({"gains": GAINS}, {}):
         load = identify_payload(arm, bare, LOADED, **how)
         assert abs(load.mass - 2.805) < 2 * load.mass_std and load.mass < 2.6

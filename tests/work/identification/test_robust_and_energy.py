@@ -107,7 +107,7 @@ def test_weighed_triangles_are_those_of_weighted_rows() -> None:
     equations = LogEquations(truth, condition(read_log(log, truth), cutoff=8.0), None, True, lambda *_: None)
     base, plain = equations.prepared(ParameterSet(truth, offset=True))
     noise = np.array([0.01, 0.02])
-    joints, residual = equations.weighed(base, base.values, lambda at, r: row_weights(r, noise))
+    joints, residual = equations.weighed(base, base.values, lambda r: row_weights(r, noise))
     ready = equations.ready
     Y = ready.thinned(lambda piece: base.regressor(*piece.states))
     assert residual == pytest.approx(ready.tau - Y @ base.values, abs=1e-9 * np.abs(ready.tau).max())

@@ -72,7 +72,7 @@ def simulated(
 def changed(data: Data, names: tuple[str, ...], i: int, j: int) -> Iterator[tuple[str, tuple[int, ...], Data]]:
     """(words that tell it, the joints, the log): joint i of every change, exchanged with j."""
     n = len(names)
-    sign, unit = np.where(np.arange(n) == i, -1.0, 1.0), np.eye(n)[i]
+    sign = np.where(np.arange(n) == i, -1.0, 1.0)
     order = list(range(n))
     order[i], order[j] = j, i
     pair = "'{}' and '{}'".format(*(names[k] for k in sorted((i, j))))
@@ -83,5 +83,3 @@ def changed(data: Data, names: tuple[str, ...], i: int, j: int) -> Iterator[tupl
     yield f"with the direction of joint '{names[i]}' reversed", (i,), data | turned
     yield f"with the sign of q of '{names[i]}' reversed", (i,), data | {k: turned[k] for k in ("q", "qd")}
     yield f"with the sign of the torque of '{names[i]}' reversed", (i,), data | {"tau": turned["tau"]}
-    yield f"with −90° added to q of '{names[i]}'", (i,), data | {"q": data["q"] + 0.5 * np.pi * unit}
-    yield f"with 180° added to q of '{names[i]}'", (i,), data | {"q": data["q"] + np.pi * unit}

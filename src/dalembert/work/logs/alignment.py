@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.work.logs.conditioning import BREAK, automatic_cutoff, low_pass, usual_step
+from dalembert.work.logs.conditioning import automatic_cutoff, low_pass, runs_of, usual_step
 from dalembert.work.logs.log import Log, joined
 
 WINDOW = 40_000  # samples from which the lag is estimated: enough for a microsecond
@@ -60,8 +59,7 @@ def velocity_lag(log: Log) -> float:
     if log.qd is None or len(log) < 10 * PIECES:
         return 0.0
     step = usual_step(log)
-    runs = _runs(log, step)
-    longest = max(runs, key=len)
+    longest = max(runs_of(log, step), key=len)
     middle = (len(longest) - WINDOW) // 2
     rows = longest if middle <= 0 else longest[middle : middle + WINDOW]
     if len(rows) < 10 * PIECES:
@@ -88,15 +86,10 @@ def velocity_lag(log: Log) -> float:
     return lag if certain else 0.0
 
 
-def _runs(log: Log, step: float) -> list[NDArray[np.intp]]:
-    steps = np.diff(log.t)
-    return np.split(np.arange(len(log)), np.flatnonzero((steps <= 0) | (steps > BREAK * step)) + 1)
-
-
 def _moved(log: Log, x: Array, lag: float) -> Array:
     """x at the instants t + lag, for each run."""
     step = usual_step(log)
-    return np.concatenate([later(x[run], lag / step) for run in _runs(log, step)])
+    return np.concatenate([later(x[run], lag / step) for run in runs_of(log, step)])
 
 
 def later(x: Array, steps: float) -> Array:

@@ -9,9 +9,8 @@ symmetric low-pass and decimated to the rate at which their noise is independent
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array, number
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.raw import check_size
@@ -43,8 +42,7 @@ AT_ONCE, FAR = 50_000, 100  # samples per spline, and the overlap on either side
 SHIFTS = 8  # low-passed samples computed at a time
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Stretch:
     """A stretch of uniformly sampled data: t (N,), filtered q, qd, qdd and measured tau, all (N, n).
 
@@ -75,25 +73,12 @@ class Stretch:
             return self.q, self.qd, self.qdd
         return self.q, self.rest.held(self.qd), self.rest.stopped(self.qdd)
 
-    def part(self, rows: slice) -> Stretch:
-        """A range of its samples."""
-        rest = None if self.rest is None else self.rest.part(rows)
-        warm = None if self.temperature is None else self.temperature[rows]
-        return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows], rest, warm)
+    def part(self, rows: slice | NDArray[np.intp]) -> Stretch:
+        """Some of its samples."""
+        return replace(self, **{name: x[rows] for name, x in vars(self).items() if x is not None})
 
 
-class EvenSamples(NamedTuple):
-    """A uniformly sampled, unfiltered stretch of a log: t (N,), q, qd if logged, tau and temperature (N, n)."""
-
-    t: Array
-    q: Array
-    qd: Array | None
-    tau: Array
-    temperature: Array | None = None
-
-
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Conditioned:
     """A log ready for the equations.
 
@@ -320,6 +305,12 @@ def above_noise(power: Array) -> Array:
     return np.asarray(np.clip(power - 3 * floor, 0, None))
 
 
+def runs_of(log: Log, step: float) -> list[NDArray[np.intp]]:
+    """The rows of each run: between two, time goes back or many samples are missing; ``step`` is the usual one (s)."""
+    steps = np.diff(log.t)
+    return np.split(np.arange(len(log)), np.flatnonzero((steps <= 0) | (steps > BREAK * step)) + 1)
+
+
 def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     """Frequencies (K,) and the power of the velocities at them (K, n), with the noise floor subtracted.
 
@@ -331,9 +322,7 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     if log.parts:
         longest = max(log.parts, key=len)
         return spectrum(longest, 1.0 / usual_step(longest))
-    steps = np.diff(log.t)
-    runs = np.split(np.arange(len(log.t)), np.flatnonzero((steps <= 0) | (steps > BREAK / rate)) + 1)
-    rows = max(runs, key=len)
+    rows = max(runs_of(log, 1.0 / rate), key=len)
     t = np.arange(log.t[rows[0]], log.t[rows[-1]], 1.0 / rate)
     x = log.q if log.qd is None else log.qd
     columns = []
@@ -345,11 +334,8 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
 
 
-def even_stretches(log: Log, step: float, longest: float) -> tuple[list[EvenSamples], list[str]]:
+def even_stretches(log: Log, step: float, longest: float) -> tuple[list[Log], list[str]]:
     """The log, split where time goes back or too much is missing, each stretch resampled uniformly at ``step``; and notes."""
-    with extra("identify", "the conditioning of a log"):
-        from scipy.interpolate import CubicSpline
-
     if log.parts:
         of_parts, remarks = zip(*(even_stretches(part, step, longest) for part in log.parts), strict=True)
         return list(chain(*of_parts)), list(chain(*remarks))
@@ -374,35 +360,37 @@ def even_stretches(log: Log, step: float, longest: float) -> tuple[list[EvenSamp
     for start, end in zip([0, *cuts], [*cuts, len(log.t)], strict=True):
         if end - start < 10:
             continue
-        rows = slice(int(start), int(end))  # a view, without copying
-        t, q, tau = log.t[rows], log.q[rows], log.tau[rows]
-        qd, warm = (None if x is None else x[rows] for x in (log.qd, log.temperature))
-        if np.abs(np.diff(t) - step).max() > EVEN * step:
-            even = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
-            q = CubicSpline(t, q)(even)
-            qd = None if qd is None else CubicSpline(t, qd)(even)
-            warm = None if warm is None else _between(even, t, warm)
-            t, tau = even, _between(even, t, tau)
-        stretches.append(EvenSamples(t, q, qd, tau, warm))
+        part = log.rows(slice(int(start), int(end)))  # a view, without copying
+        if np.abs(np.diff(part.t) - step).max() > EVEN * step:
+            part = _resampled(part, step)
+        stretches.append(part)
     return stretches, notes
 
 
-def _between(at: Array, t: Array, x: Array) -> Array:
-    return np.column_stack([np.interp(at, t, column) for column in x.T])
+def _resampled(log: Log, step: float) -> Log:
+    """The log at uniform instants: cubic splines of the motion, everything else interpolated linearly."""
+    with extra("identify", "the conditioning of a log"):
+        from scipy.interpolate import CubicSpline
+
+    t = log.t
+    even = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
+    smooth = log.mapped(lambda x: CubicSpline(t, x)(even), "q", "qd")
+    whole = smooth.mapped(lambda x: np.column_stack([np.interp(even, t, y) for y in x.T]), "tau", "temperature")
+    return replace(whole, t=even)
 
 
-def filtered_states(samples: EvenSamples, rate: float, cutoff: float) -> Stretch:
-    """q, qd and qdd without phase shift; qdd is the derivative of the logged qd if there is one."""
-    t, q, qd, tau, warm = samples
-    warm = None if warm is None else slow_part(warm, round(min(SLOW * rate, BRIEF * len(t))))
-    wide = STATES * cutoff
-    q = low_pass(q, rate, wide)
-    if qd is None:
+def filtered_states(log: Log, rate: float, cutoff: float) -> Stretch:
+    """q, qd and qdd of a uniformly sampled log without phase shift; qdd is the derivative of qd if it is logged."""
+    warm = log.temperature
+    if warm is not None:
+        warm = slow_part(warm, round(min(SLOW * rate, BRIEF * len(log))))
+    q = low_pass(log.q, rate, STATES * cutoff)
+    if log.qd is None:
         qd, qdd = derivatives(q - q[0], rate, 2)
-        return Stretch(t, q, qd, qdd, tau, None, warm)
-    qd = low_pass(qd, rate, wide)
-    (qdd,) = derivatives(qd, rate, 1)
-    return Stretch(t, q, qd, qdd, tau, None, warm)
+    else:
+        qd = low_pass(log.qd, rate, STATES * cutoff)
+        (qdd,) = derivatives(qd, rate, 1)
+    return Stretch(log.t, q, qd, qdd, log.tau, None, warm)
 
 
 def derivatives(x: Array, rate: float, order: int) -> list[Array]:

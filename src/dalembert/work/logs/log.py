@@ -108,19 +108,16 @@ class Log:
         span = self.t[-1] - self.t[0]
         return self.rows((self.t >= self.t[0] + start * span) & (self.t <= self.t[0] + end * span))
 
-    def rows(self, which: slice | NDArray[np.bool_]) -> Log:
-        """Some of its rows."""
-        qd, warm = (None if x is None else x[which] for x in (self.qd, self.temperature))
-        return replace(
-            self,
-            t=self.t[which],
-            q=self.q[which],
-            tau=self.tau[which],
-            qd=qd,
-            temperature=warm,
-            instants=None,
-            kept=None,
-        )
+    def rows(self, which: slice | NDArray[Any]) -> Log:
+        """Some of its rows, by a slice, a mask or their numbers."""
+        signals = ("t", "q", "tau", "qd", "temperature")
+        return replace(self.mapped(lambda x: x[which], *signals), instants=None, kept=None)
+
+    def mapped(self, function: Callable[[Array], Array], *names: str) -> Log:
+        """The log with a function of the named signals in place of them, where it has them."""
+        arrays = {name: getattr(self, name) for name in names}
+        changed: dict[str, Any] = {name: function(x) for name, x in arrays.items() if x is not None}
+        return replace(self, **changed)
 
 
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log  # sources of a log
@@ -371,7 +368,8 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         qd = None
     if not torque_needed:  # garbage in the torques does not cost any row
         tau = np.where(impossible(tau), np.nan, tau)
-    rows = np.flatnonzero(_whole(raw, t, {"q": q, "qd": qd, "tau": tau if torque_needed else None}, arm))
+    needed = {"q": q} | ({} if qd is None else {"qd": qd}) | ({"tau": tau} if torque_needed else {})
+    rows = np.flatnonzero(_whole(raw, t, needed, arm))
     rows = rows[_in_order(raw, t[rows])]
     same_time = np.diff(t[rows]) == 0
     repeated = np.all([(np.diff(x[rows], axis=0) == 0).all(axis=1) for x in (q, tau, qd) if x is not None], axis=0)
@@ -453,12 +451,10 @@ def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:
     return turns
 
 
-def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
+def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array], arm: Arm) -> NDArray[np.bool_]:
     """Which rows consist of numbers throughout; the others are counted."""
     bad: dict[str, Any] = {"t": ~np.isfinite(t)}
     for group, values in arrays.items():
-        if values is None:
-            continue
         finite = np.isfinite(values)
         dead = np.flatnonzero(~finite.any(axis=0))
         if len(dead):
@@ -468,8 +464,6 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
         bad[group] = ~finite.all(axis=1)
     garbage = _garbage(raw, t, arrays, arm)
     for group, values in arrays.items():
-        if values is None:
-            continue
         finite = np.isfinite(values) & ~garbage[:, None]
         largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
         j = int(np.argmax(largest))
@@ -493,7 +487,7 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
     return whole
 
 
-def _garbage(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
+def _garbage(raw: Raw, t: Array, arrays: Mapping[str, Array], arm: Arm) -> NDArray[np.bool_]:
     """Which rows contain finite but impossible numbers; a few are counted, many are an error."""
     garbage = garbage_in(t, arrays)
     if garbage is None:

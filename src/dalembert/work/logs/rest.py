@@ -8,13 +8,12 @@ one period of the cut-off; a reversal passes through zero more quickly and is no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 
 Mask = NDArray[np.bool_]
 
@@ -57,8 +56,7 @@ def _noise(qd: Array, window: int) -> Array:
     return np.minimum(noise, BENT * np.sqrt(np.maximum(left - trend - curvature, 0.0)))
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Rests:
     """When the joints of a stretch are at rest: resting (N, n) bool, and direction (N, n) ±1, or 0 if unknown.
 
@@ -69,8 +67,8 @@ class Rests:
     resting: Mask
     direction: NDArray[np.int8]
 
-    def part(self, rows: slice) -> Rests:
-        """A range of its samples."""
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Rests:
+        """Some of its samples."""
         return Rests(self.resting[rows], self.direction[rows])
 
     def held(self, qd: Array) -> Array:

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,7 @@ from dalembert.arm.resuming import resumable_run
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cluster import connected, spread
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.environment.signals import Terminated
 from dalembert.base.files.journal import Journal, Resume
 from dalembert.base.options import check, documented_by
@@ -32,9 +31,8 @@ from dalembert.base.per_joint import per_joint
 from dalembert.compiler.kernel.one_thread import one_thread
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.work.identification.excitation.exciting_goals import Aim, Forecast, aim_of, forecast, weights_of
-from dalembert.work.identification.excitation.exciting_limits import Limited
+from dalembert.work.identification.excitation.exciting_limits import Limited, planes_of
 from dalembert.work.identification.excitation.exciting_options import CRITERIA, ExcitationOptions
-from dalembert.work.identification.excitation.exciting_planes import planes_of
 from dalembert.work.identification.excitation.exciting_problem import ExcitationProblem
 from dalembert.work.identification.excitation.exciting_shapes import FourierShapes, Shapes, SplineShapes
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
@@ -58,8 +56,7 @@ MISMATCH = 30.0  # times the scaled condition number: a larger condition number 
 FAR = 1e6  # objective of a motion whose loops cannot be closed
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Excitation:
     """A motion for identification, and how well it determines the base parameters.
 

@@ -17,22 +17,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.terms import Offset
 from dalembert.work.identification.excitation.exciting_columns import LoadColumns
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, showing_states
-from dalembert.work.identification.fitting.columns import joint_index
 from dalembert.work.identification.fitting.least_squares import above_zero, inverse_of
+from dalembert.work.identification.fitting.model_parameters import joint_index
 from dalembert.work.identification.fitting.parameter_set import Parameter
 from dalembert.work.identification.records.fit_record import FitRecord
 from dalembert.work.logs.conditioning import REACH
@@ -48,8 +48,7 @@ SINGULAR = 1e-13  # of the largest eigenvalue of the scaled information: smaller
 FASTEST, SLOWEST = 1e-3, 1e6  # times the duration of a motion: range searched for reaching a standard deviation
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class GoalRow:
     """A row of the table: its name, its value (NaN if it has none) and Q, with std² = tr Q A⁻¹."""
 
@@ -58,8 +57,7 @@ class GoalRow:
     Q: Array
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Goal:
     """A goal: ``wanted`` CᵀC (p, p), the criterion in words, and the rows of the table.
 
@@ -75,8 +73,7 @@ class Goal:
     forgotten: tuple[int, ...] = ()
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Aim:
     """A goal, A_prior (p, p) of an earlier fit, and the duration (s) of the new motion that another fit would keep."""
 
@@ -94,8 +91,7 @@ def check_wanted(goal: str, names: Sequence[str], name: str, std: float) -> None
         raise DalembertError(f"the requested standard deviation of '{name}' is {std:g}; it must be above 0")
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Forecast:
     """Forecast of the standard deviations of the quantities in a goal, before and after the motion is run.
 
@@ -292,7 +288,7 @@ def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: Fit
     load = LoadColumns(arm)
     chosen = [k for k, name in enumerate(load.names) if name in LOADS[choice]]
     b, size = base.rank, base.rank + len(load.names)
-    usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)), record)
+    usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)[:3]), record)
     wanted = np.zeros(size)
     wanted[[b + k for k in chosen]] = usual[chosen] ** 2 / len(chosen)
     rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in chosen)
@@ -334,7 +330,7 @@ def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRec
     states = showing_states(base.parameters, USUAL, seed=4)
     Y = base.regressor(*states)
     if goal.load is not None:
-        Y = np.concatenate([Y, goal.load.columns(*states)], axis=2)
+        Y = np.concatenate([Y, goal.load.columns(*states[:3])], axis=2)
     flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
     reached = np.isfinite(deviations(prior + flat.T @ flat, goal.rows))
     if reached.all():

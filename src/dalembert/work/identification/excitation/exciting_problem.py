@@ -251,24 +251,25 @@ def criterion_gradient(A: Array, criterion: str, p: float, wanted: Array | None 
 
     wanted  CᵀC of "l-optimal", whose value is log tr(C A⁻¹ Cᵀ)
     """
+    d = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    size = np.outer(d, d)  # A / size has columns of length one, for accuracy
     if criterion == "l-optimal":
         assert wanted is not None
-        inverse = inverse_information(A)
+        lam, V = np.linalg.eigh(A / size)  # undetermined directions get a large but finite variance
+        inverse = (V / np.maximum(lam, UNKNOWN * lam[-1])) @ V.T / size
         spread = inverse @ wanted @ inverse
         total = max(float(np.sum(inverse * wanted)), 1e-300)
         return float(np.log(total)), -spread / total
     if criterion == "scaled-condition":
-        d = np.sqrt(np.maximum(np.diag(A), 1e-300))
-        unit = A / np.outer(d, d)
+        unit = A / size
         value, M = criterion_gradient(unit, "condition", p)
-        dA = M / np.outer(d, d)
+        dA = M / size
         dA[np.diag_indices_from(dA)] -= np.sum(M * unit, axis=1) / d**2
         return value, dA
-    if criterion == "d-optimal":  # columns of length one for accuracy; their lengths are added back as a constant
-        d = np.sqrt(np.maximum(np.diag(A), 1e-300))
-        lam, V = np.linalg.eigh(A / np.outer(d, d))
+    if criterion == "d-optimal":  # the lengths of the columns are added back as a constant
+        lam, V = np.linalg.eigh(A / size)
         lam = np.maximum(lam, FLAT * lam[-1])
-        return float(-np.log(lam).sum() - 2.0 * np.log(d).sum()), -((V / lam) @ V.T) / np.outer(d, d)
+        return float(-np.log(lam).sum() - 2.0 * np.log(d).sum()), -((V / lam) @ V.T) / size
     lam, V = eigen(A)
     lam = np.maximum(lam, FLAT * lam[-1])
     logs = np.log(lam)
@@ -276,13 +277,6 @@ def criterion_gradient(A: Array, criterion: str, p: float, wanted: Array | None 
     value = 0.5 * (logs[-1] - logs[0] + (np.log(up.sum()) + np.log(down.sum())) / p)
     slope = 0.5 * (up / up.sum() - down / down.sum()) / lam
     return float(value), (V * slope) @ V.T
-
-
-def inverse_information(A: Array) -> Array:
-    """A⁻¹, with columns of length one for accuracy; undetermined directions get a large but finite variance."""
-    d = np.sqrt(np.maximum(np.diag(A), 1e-300))
-    lam, V = np.linalg.eigh(A / np.outer(d, d))
-    return np.asarray((V / np.maximum(lam, UNKNOWN * lam[-1])) @ V.T / np.outer(d, d))
 
 
 def eigen(A: Array) -> tuple[Array, Array]:

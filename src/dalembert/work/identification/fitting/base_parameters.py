@@ -150,21 +150,29 @@ def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Ar
     return q, qd, qdd
 
 
-def showing_states(parameters: ParameterSet, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Random states that excite every column of a set: some are slow if friction has further terms."""
+def showing_states(parameters: ParameterSet, count: int, seed: int = 0) -> tuple[Array, Array, Array, Array | None]:
+    """Random states that excite every column of a set: some are slow if friction has further terms.
+
+    With them, temperatures around the mean ones, or None if no column depends on them.
+    """
     q, qd, qdd = random_states(parameters.arm, count, seed)
     if any(x.further and x.unit is not None and "qd" in x.unit.of for x in parameters.members):
         slow = qd * np.logspace(0, -SLOWEST, count)[:, None]
         q, qd, qdd = (np.concatenate(both) for both in ((q, q), (qd, slow), (qdd, qdd)))
-    return q, qd, qdd
-
-
-def showing_temperatures(parameters: ParameterSet, count: int, seed: int = 0) -> Array | None:
-    """Random temperatures (count, n) around the mean ones; None if no column depends on them."""
     if not parameters.heated:
-        return None
-    spread = np.random.default_rng([seed, 1]).uniform(-WARMER, WARMER, (count, parameters.arm.n))
-    return np.asarray(parameters.usual_temperature + spread)
+        return q, qd, qdd, None
+    spread = np.random.default_rng([seed, 1]).uniform(-WARMER, WARMER, q.shape)
+    return q, qd, qdd, np.asarray(parameters.usual_temperature + spread)
+
+
+def smallest_inertia(base: BaseParameters, values: Array, count: int) -> float:
+    """The smallest eigenvalue of B(q) with ``values`` of the base parameters over ``count`` random poses."""
+    arm, torque = base.parameters.arm, base.joint_columns.torque
+    q, _, _ = random_states(arm, count, seed=1)
+    still = np.zeros_like(q)
+    at_rest = torque(values, q, still, still)
+    B = np.stack([torque(values, q, still, still + unit) - at_rest for unit in np.eye(arm.n)], axis=-1)
+    return float(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min())
 
 
 def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> BaseParameters:
@@ -208,8 +216,7 @@ def _columns(parameters: ParameterSet) -> tuple[Array, Array, float]:
     """Y at random states, one row per torque; the lengths of its columns, and the usual length of those that are not 0."""
     p, n = parameters.size, parameters.arm.n
     count = max(24, SAMPLES * p // max(n, 1) + 1)
-    states = showing_states(parameters, count)
-    W = parameters.regressor(*states, showing_temperatures(parameters, len(states[0]))).reshape(-1, p)
+    W = parameters.regressor(*showing_states(parameters, count)).reshape(-1, p)
     length = np.linalg.norm(W, axis=0)
     return W, length, float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
 

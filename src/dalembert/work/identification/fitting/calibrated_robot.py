@@ -22,7 +22,7 @@ from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.parameter_set import SLOPE_UNITS, Drive, ParameterSet, shape_of
 from dalembert.work.identification.fitting.physical_consistency import (
     Belief,
-    consistent,
+    ConsistentProblem,
     entries,
     links_of,
     scales,
@@ -40,8 +40,7 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     if _possible(base, phi):
         return phi, []
     try:
-        none = np.zeros((0, base.rank))
-        return _exactly(base, consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], values), []
+        return _exactly(base, ConsistentProblem(base, Belief(), settled=True).exactly(values), values), []
     except MissingExtraError as missing:
         return phi, [f"the nearest parameters are not physically consistent, and {missing}"]
     except DalembertError:
@@ -196,12 +195,11 @@ def _impossible(robot: Robot) -> list[str]:
         where = f"joint '{joint.name}'"
         if joint.rotor is not None and not joint.rotor.physical:
             marked.append(f"the rotor inertia of {where} ({joint.rotor.inertia:.3g} kg m²)")
-        marked += [f"{term.title} of {where} ({_written(term)})" for term in joint.friction if not term.physical]
+        for term in joint.friction:
+            if not term.physical:
+                values = (f"{name} {x:.3g}" for name, x in zip(term.linear(), term.coefficients, strict=True))
+                marked.append(f"{term.title} of {where} ({', '.join(values)})")
     return [f"marked physical = false, because no mechanism can have them: {', '.join(marked)}"] if marked else []
-
-
-def _written(term: Term) -> str:
-    return ", ".join(f"{name} {x:.3g}" for name, x in zip(term.linear(), term.coefficients, strict=True))
 
 
 def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[str]) -> dict[str, Link]:

@@ -15,15 +15,14 @@ also uncertainty of the viscous friction and of the inertias.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 
 BLOCKS = 40  # left out one at a time
@@ -37,8 +36,7 @@ LARGEST_LAG = 0.02  # s: a larger apparent lag has another cause
 LEVERAGE = 0.9  # largest contribution of a block to a parameter for which leaving it out is meaningful
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Segments:
     """The Gram matrices of a log's equations, per segment of time.
 
@@ -91,8 +89,8 @@ class SegmentSums:
     ``rows`` is the total number of samples.
     """
 
-    def __init__(self, columns: Sequence[NDArray[np.intp]], size: int, rows: int) -> None:
-        self.columns, self.size, self.rows, self.done = tuple(columns), size, rows, [0] * len(columns)
+    def __init__(self, columns: Sequence[NDArray[np.intp]], rows: int) -> None:
+        self.rows, self.done = rows, [0] * len(columns)
         count = FINE * int(np.clip(rows // PER_BLOCK, 2, BLOCKS))
         self.G = tuple(np.zeros((count, len(x) + 2, len(x) + 2)) for x in columns)
 
@@ -101,14 +99,16 @@ class SegmentSums:
         G, instants = self.G[joint], equations.shape[1]
         label = (self.done[joint] + np.arange(instants)) * len(G) // self.rows
         self.done[joint] += instants
-        starts = np.flatnonzero(np.diff(label, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], instants], strict=True):
-            part = equations[:, start:end]
-            G[label[start]] += part @ part.T
+        for segment, some in runs_of_equal(label):
+            G[segment] += equations[:, some] @ equations[:, some].T
 
-    def segments(self, lagging: bool) -> Segments:
-        """The accumulated sums."""
-        return Segments(self.G, self.columns, self.size, lagging)
+
+def runs_of_equal(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
+    """(label, slice) of every run of equal labels."""
+    cuts = np.flatnonzero(np.diff(labels)) + 1
+    for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
+        if end > start:
+            yield int(labels[start]), slice(int(start), int(end))
 
 
 class TorqueLags(NamedTuple):
@@ -131,8 +131,7 @@ class TorqueLags(NamedTuple):
         return same and SURE * self.error < abs(self.lag) <= LARGEST_LAG
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class BlockFit:
     """A least-squares estimate and the segments that it was computed from, for jackknife and bootstrap.
 
@@ -215,9 +214,8 @@ class BlockFit:
         return np.asarray(back @ (changes.T @ changes / (count - 1)) @ back.T)
 
 
-def block_fit(
-    segments: Segments, weights: Array, values: Array, lag: float, fixed: Sequence[int], times: Array, instants: int
-) -> BlockFit:
-    """The estimate with blocks as long as the memory of its residuals requires: ``times`` (n,) in kept samples."""
-    memory = float(np.median(times)) * segments.count / max(instants, 1)
-    return BlockFit(replace(segments, memory=memory), weights, values, lag, tuple(fixed))
+def standard_deviations(covariance: Array, names: Sequence[str], unknown: Sequence[str]) -> Array:
+    """(b,) of parameters with these names; infinite for those that are not determined."""
+    out = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    out[[name in unknown for name in names]] = np.inf
+    return out

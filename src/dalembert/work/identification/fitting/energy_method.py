@@ -26,7 +26,6 @@ from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.parameter_set import Parameter
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, triangle
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 
@@ -128,7 +127,13 @@ class PowerColumns:
     def __init__(self, base: BaseParameters) -> None:
         self.parameters = base.parameters
         members = [self.parameters.members[k] for k in base.independent]
-        _check(members)
+        for x in members:
+            if x.loaded or x.torque is not None:
+                why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
+                raise DalembertError(
+                    f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; "
+                    "remove the term, or use method='weighted'"
+                )
         self.stored = np.array([x.unit is None and x.slope is None for x in members], bool)
         self._members = members
         self._others = [k for k, stored in zip(base.independent, self.stored, strict=True) if not stored]
@@ -147,13 +152,3 @@ class PowerColumns:
             torques = self.parameters.columns(self._others, q, qd, np.zeros(q.shape), piece.temperature)
             power[:, ~self.stored] = np.stack([np.sum(torques[k] * qd, axis=1) for k in self._others], axis=1)
         return np.stack(energies, axis=1) if energies else np.zeros((len(q), 0)), power
-
-
-def _check(members: list[Parameter]) -> None:
-    for x in members:
-        if x.loaded or x.torque is not None:
-            why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
-            raise DalembertError(
-                f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; remove the "
-                "term, or use method='weighted'"
-            )

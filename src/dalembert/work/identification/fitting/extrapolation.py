@@ -52,23 +52,20 @@ def leaves_range(arm: Arm, source: str, run: Motion, training: Motion) -> list[s
     sentences = []
     for name, quantity in QUANTITIES.items():
         if name in run and name in training and np.isfinite(run[name]).all():
-            excess = (_beyond_positions if name == "q" else _beyond_levels)(run[name], training[name], quantity)
+            excess = _excess(run[name], training[name], quantity, name == "q")
             if (excess > 1.0).any():
                 sentences.append(_sentence(arm, source, name, run[name], training[name], excess))
     return sentences[:MOST]
 
 
-def _beyond_levels(run: Array, training: Array, quantity: Extent) -> Array:
+def _excess(run: Array, training: Array, quantity: Extent, two_ended: bool) -> Array:
     """The excess of each joint over the range: (n,), above 1 where it leaves the range."""
+    if two_ended:
+        low, high = training.min(axis=0), training.max(axis=0)
+        least, most = np.percentile(run, (100.0 - BEYOND, BEYOND), axis=0)
+        return np.asarray(np.maximum(low - least, most - high) / (quantity.factor * (high - low) + quantity.slack))
     level = np.percentile(np.abs(run), BEYOND, axis=0)
     return np.asarray(level / (quantity.factor * np.abs(training).max(axis=0) + quantity.slack))
-
-
-def _beyond_positions(run: Array, training: Array, quantity: Extent) -> Array:
-    """The same for a range with two ends."""
-    low, high = training.min(axis=0), training.max(axis=0)
-    least, most = np.percentile(run, (100.0 - BEYOND, BEYOND), axis=0)
-    return np.asarray(np.maximum(low - least, most - high) / (quantity.factor * (high - low) + quantity.slack))
 
 
 def _sentence(arm: Arm, source: str, name: str, run: Array, training: Array, excess: Array) -> str:

@@ -18,7 +18,6 @@ from dalembert.base.tables.wording import some
 from dalembert.compiler.kernel.one_thread import one_thread
 from dalembert.errors import DalembertError
 from dalembert.robot.model.inertia import Inertia
-from dalembert.work.identification.fitting.columns import friction_of, gradual_terms, stribeck_terms
 from dalembert.work.identification.fitting.fit_options import (
     AskedSettings,
     EstimatorOptions,
@@ -31,15 +30,21 @@ from dalembert.work.identification.fitting.fit_options import (
 )
 from dalembert.work.identification.fitting.hints import hints
 from dalembert.work.identification.fitting.log_equations import LogEquations, Progress
-from dalembert.work.identification.fitting.model_parameters import belief_of, parameter_set
+from dalembert.work.identification.fitting.model_parameters import (
+    belief_of,
+    friction_of,
+    gradual_terms,
+    parameter_set,
+    stribeck_terms,
+)
 from dalembert.work.identification.fitting.parameter_set import ParameterSet, has_rotors
 from dalembert.work.identification.fitting.physical_consistency import ten
 from dalembert.work.identification.fitting.result import Identification, make_run
 from dalembert.work.identification.fitting.result import IdentificationWarning as IdentificationWarning
 from dalembert.work.identification.fitting.solution import KnownLoad, solution
+from dalembert.work.identification.fitting.tip_load import check_free_tip
 from dalembert.work.identification.records.leave_one_out import check_folds, cross_validated
 from dalembert.work.identification.selection.blocks import TooShortError
-from dalembert.work.identification.selection.selection_result import Selection
 from dalembert.work.identification.selection.selection_run import choose
 from dalembert.work.logs.alignment import aligned, earlier_torques
 from dalembert.work.logs.checks.plausible_units import findings, suspicions
@@ -52,6 +57,7 @@ WORSE = 2.0  # a converged fit may be worse than the best earlier one by at most
 NOTHING = 1e-30  # N m: smaller torques count as zero
 MOST_MASS = 1e6  # kg, largest mass of a known payload
 PAYLOAD = tuple(entry.name for entry in fields(Inertia))
+SUGGESTED = ("coupling", "balance", "sigmoid", "stribeck")  # options that the residuals may suggest
 MOST_RUNS = 20  # runs that are checked individually for wrong units, signs and joint order
 WRONG_ARM = 0.5  # relative error above which the log probably belongs to another arm
 
@@ -140,7 +146,7 @@ def identify(
             f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
             "the arm's order, with its zeros and signs, and in rad and N m?"
         )
-    notes += hints(result, _asked(settings.model))
+    notes += hints(result, [name for name in SUGGESTED if getattr(settings.model, name)])
     for sentence in warned:
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one level for the decorator
     step("done", 1.0)
@@ -175,7 +181,10 @@ def fitted(
     selection = None
     if settings.open:
         try:
-            settings, selection = _selected(arm, whole, ready, settings, rotor, step, journal)
+            on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
+            if "cutoff" not in settings.open:
+                settings = replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
+            settings, selection = choose(arm, on_time, settings, rotor, step, journal)
         except TooShortError as short:
             warned.append(f"{short}, so nothing was chosen by cross-validation")
         else:
@@ -213,16 +222,6 @@ def _rotor(arm: Arm, model: ModelOptions, reading: Mapping[str, Any]) -> tuple[A
     joints = (x if x.rotor is None else x.with_rotor(replace(x.rotor, inertia=0.0)) for x in arm.robot.joints)
     note = "rotor inertias are not identified (rotor=False), and the rotors of the calibrated arm have no inertia"
     return arm.replace(joints=tuple(joints)), False, [note]
-
-
-def _selected(
-    arm: Arm, whole: Log, ready: Conditioned, settings: AskedSettings, rotor: bool, step: Progress, journal: Journal
-) -> tuple[AskedSettings, Selection]:
-    """The settings with everything that they leave open chosen from the log, whose torques are first put on time."""
-    on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
-    if "cutoff" not in settings.open:
-        settings = replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
-    return choose(arm, on_time, settings, rotor, step, journal)
 
 
 class _LogFit:
@@ -274,9 +273,11 @@ class _LogFit:
 def _suspected(
     arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> list[str]:
-    """Warnings about the individual runs; what all episodes of a dataset have in common is reported for the first alone."""
-    warned: dict[tuple[str, ...], str] = {}
-    for part in _looked_at(whole, ready):
+    """Warnings about the runs that are long enough for the cut-off, of many only the longest; what all episodes of a
+    dataset have in common is reported for the first alone."""
+    starts, warned = np.array([piece.t[0] for piece in ready.pieces]), dict[tuple[str, ...], str]()
+    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
+    for part in sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept:
         for check, sentence in findings(arm, part, condition(part, **how) if whole.parts else ready, reading):
             warned.setdefault((check,) if EPISODE in part.source else (check, sentence), sentence)
     return list(warned.values())
@@ -291,24 +292,6 @@ def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: boo
     model = replace(settings.model, sigmoid=None, stribeck=None)
     equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
     return equations.prepared(parameter_set(arm, model, rotor, ready.log.mean_temperature)[0])[1].lag
-
-
-def _looked_at(whole: Log, ready: Conditioned) -> list[Log]:
-    """The runs that are checked individually: those long enough for the cut-off, and of many only the longest."""
-    starts = np.array([piece.t[0] for piece in ready.pieces])
-    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
-    return sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept
-
-
-def _asked(model: ModelOptions) -> list[str]:
-    """The parts of the model that the user asked for, among those that the residuals may suggest."""
-    options = {
-        "coupling": model.coupling,
-        "balance": model.balance,
-        "sigmoid": model.sigmoid,
-        "stribeck": model.stribeck,
-    }
-    return [word for word, value in options.items() if value]
 
 
 def _with_load(
@@ -379,10 +362,7 @@ def _read_all(
 
 def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
     """The known payload of total least squares; if only its mass is given, a number or {"mass": m}, its centre is unknown."""
-    if arm.robot.payload is not None:
-        raise DalembertError("the arm already holds a payload; method='total' needs the arm without one")
-    if arm.mechanism.tip_body < 0:
-        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a payload there has no effect on the torques")
+    check_free_tip(arm)
     centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
     if isinstance(payload, Mapping) and (unknown := [key for key in payload if key not in PAYLOAD]):
         raise DalembertError(f"the known payload has no '{unknown[0]}'; its keys are {', '.join(PAYLOAD)}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.options import FLAG, Allowed, check, checked, documented, is_number, is_whole, one_of, option
 from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError
@@ -35,8 +35,7 @@ def _are_choices(value: Any) -> bool:
 
 
 @documented
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class ModelOptions:
     """The torques that are identified besides those of the links; ``None`` leaves the choice to the selection.
 
@@ -121,8 +120,7 @@ class FilterOptions:
 
 
 @documented
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class EstimatorOptions:
     """How the parameters are estimated from the equations of a log.
 
@@ -254,8 +252,7 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError("loaded and payload apply to method='total' only")
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class AskedSettings:
     """All five groups of options of one identification; without a ``selection`` nothing is chosen."""
 

@@ -1,6 +1,6 @@
 """Hints from the residuals of a fit: a drive shared by two joints, a counterbalance, friction of another shape.
 
-Every candidate has its own columns (:mod:`columns`) at the joints that are moved by motors: all joints of an open
+Every candidate has its own columns (:mod:`model_parameters`) at the joints that are moved by motors: all joints of an open
 chain, the actuated joints of a closed chain, the leading joints of coupled ones. After projecting everything that a
 joint's equations already contain out of the residual and of those columns, the explained fraction of the squares shows
 how much the candidate would improve the fit. It is reported only if it is large and the joint is not yet explained
@@ -17,24 +17,21 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.robot.terms import Spring
-from dalembert.work.identification.fitting.columns import (
+from dalembert.work.identification.fitting.joint_columns import JointColumns
+from dalembert.work.identification.fitting.model_parameters import (
     balance_terms,
     drives_of,
     gradual_terms,
     held_terms,
     stribeck_terms,
 )
-from dalembert.work.identification.fitting.joint_columns import JointColumns
 from dalembert.work.identification.fitting.parameter_set import Parameter, ParameterSet
 from dalembert.work.identification.fitting.result import Identification, PredictedRun
 from dalembert.work.identification.fitting.term_columns import States
 from dalembert.work.identification.fitting.triangular_systems import column_lengths
 
-LARGE = {
-    "coupling": 0.6,
-    "balance": 0.6,
-    "friction": 0.4,
-}  # explained fraction of a joint's squares that is worth a sentence
+# explained fraction of a joint's squares that is worth a sentence
+LARGE = {"coupling": 0.6, "balance": 0.6, "friction": 0.4}
 ELSEWHERE = 0.1  # minimum explained fraction on a validation run, with the coefficients of the identification run
 SIMPLER = 0.02  # how much more a candidate must explain than a simpler one of the same kind
 POOR = 0.05  # relative error of a joint above which a hint is given

@@ -7,17 +7,18 @@ autocorrelated residuals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, TriangularSystem, column_lengths
+
+FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
 
 ROUNDS = 50  # of reweighting, maximum
 ENOUGH = 0.1  # minimum fraction of samples with a partner at a lag for its correlation to be estimated
@@ -25,8 +26,7 @@ FEWEST = 5  # minimum number of independent samples that a joint's residual coun
 TOLERANCE = 1e-9  # a column whose independent part is this small relative to the largest carries no information
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Estimate:
     """π_b (b,) and its errors.
 
@@ -87,8 +87,8 @@ def squares(joints: JointTriangles, values: Array) -> Array:
 def spread(
     joints: JointTriangles, values: Array, weights: Array, fixed: Sequence[int],
     extra: Array | float = 0.0, times: Array | float = 1.0,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """(noise σ_j, covariance, A⁻¹): σ_j² = rss_j / (rows_j − the degrees of freedom used by joint j's equations).
+) -> tuple[Array, Array]:  # fmt: skip
+    """(noise σ_j, covariance): σ_j² = rss_j / (rows_j − the degrees of freedom used by joint j's equations).
 
     ``extra`` is added to the normal matrix A: the damping, or the curvature of a prior. ``times`` (n,) is the
     correlation time of each joint's residual, in samples.
@@ -104,7 +104,7 @@ def spread(
     used = weights**2 * np.sum(inverse * normal, axis=(1, 2))
     rows = np.array([joint.rows for joint in joints.joints], float)
     noise = np.sqrt(squares(joints, values) / np.maximum(rows - used, 1.0))
-    return noise, inverse @ np.tensordot(weights**4 * noise**2 * times, normal, 1) @ inverse, inverse
+    return noise, inverse @ np.tensordot(weights**4 * noise**2 * times, normal, 1) @ inverse
 
 
 def inverse_of(A: Array, rcond: float = 1e-15) -> Array:
@@ -119,10 +119,16 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
     for done in range(rounds + 1):
         before, weights = weights, 1.0 / above_zero(noise)
         values = solve(joints, weights, start, fixed)
-        noise, covariance, _ = spread(joints, values, weights, fixed)
+        noise, covariance = spread(joints, values, weights, fixed)
         if done > 1 and np.abs(weights / before - 1).max() < 1e-6:
             break
     return Estimate(values, noise, weights, covariance, fixed)
+
+
+def determined(joints: JointTriangles, start: Array, fixed_by: FixedBy, rounds: int) -> Estimate:
+    """Least squares, repeated without the parameters that are undetermined at its noise level."""
+    first = least_squares(joints, start, fixed_by(joints), rounds)
+    return least_squares(joints, start, fixed_by(joints, first.noise), rounds)
 
 
 def damped(joints: JointTriangles, start: Array, damping: float | None, typical: Array, to: str = "arm") -> Estimate:
@@ -152,7 +158,7 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
         raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
     filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)
     values = start + (Vt.T @ (filtered * beta)) / typical
-    noise, covariance, _ = spread(joints, values, weights, (), np.diag((damping * typical) ** 2))
+    noise, covariance = spread(joints, values, weights, (), np.diag((damping * typical) ** 2))
     aim = "zero" if to == "zero" else "the arm's own"
     note = f"damped least squares with λ = {damping:.3g} ({how}), which pulls the parameters towards {aim}"
     return Estimate(values, noise, weights, covariance, (), (note,))

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.progress import Progress as Progress
+from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
 from dalembert.errors import DalembertError
 from dalembert.robot.terms import Tanh
@@ -25,17 +26,16 @@ from dalembert.work.identification.fitting.base_parameters import (
     base_parameters,
     joint_ranges,
     showing_states,
-    showing_temperatures,
 )
-from dalembert.work.identification.fitting.columns import stribeck_terms
 from dalembert.work.identification.fitting.coulomb_transition import turn_overs
-from dalembert.work.identification.fitting.covariance import BlockFit, SegmentSums
+from dalembert.work.identification.fitting.covariance import BlockFit, Segments, SegmentSums
 from dalembert.work.identification.fitting.joint_columns import JointColumns
+from dalembert.work.identification.fitting.model_parameters import stribeck_terms
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, taken_in, triangle
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 
-RowWeights = Callable[[slice, Array], Array]  # (kept samples, their residuals (m, n)) → (m, n)
+RowWeights = Callable[[Array], Array]  # residuals (m, n) of some kept samples → (m, n)
 
 REST = 0.1  # the factor on a joint's equations while it is at rest, unless a dead zone is given
 STILL = 1e-3  # of its range: a joint that moves less in the whole log is at rest, and its velocities are noise
@@ -78,15 +78,7 @@ class LogEquations:
 
     def triangles(self, base: BaseParameters) -> JointTriangles:
         """The triangle of the log's low-passed equations for every joint."""
-        return self._taken(base, None, None)[0]
-
-    def weighed(self, base: BaseParameters, values: Array, weigh: RowWeights) -> tuple[JointTriangles, Array]:
-        """The triangles with individually weighted equations, and the residuals (M, n) of ``values`` at the kept samples.
-
-        weigh   called for each block with a slice of the kept samples and their residuals with ``values``; it returns the
-                weights of squares, so rows are multiplied by their roots
-        """
-        return self._taken(base, values, weigh)
+        return self.weighed(base)[0]
 
     def of(self, ready: Conditioned) -> LogEquations:
         """The same equations for another conditioned log with the same states."""
@@ -94,12 +86,16 @@ class LogEquations:
         other.ready = ready
         return other
 
-    def _taken(
-        self, base: BaseParameters, values: Array | None, weigh: RowWeights | None
+    def weighed(
+        self, base: BaseParameters, values: Array | None = None, weigh: RowWeights | None = None
     ) -> tuple[JointTriangles, Array]:
+        """The triangles with individually weighted equations, and the residuals (M, n) of ``values`` at the kept samples.
+
+        weigh   the weights of squares, so that rows are multiplied by their roots, from a block of these residuals
+        """
         by_joint, ready = base.joint_columns, self.ready
         upper = [np.zeros((len(columns) + 2,) * 2, order="F") for columns in by_joint.columns]  # of [Y, −τ̇, τ]
-        sums = SegmentSums(by_joint.columns, base.rank, ready.count)
+        sums = SegmentSums(by_joint.columns, ready.count)
         counts, done = np.zeros(self.arm.n, int), 0
         holding = self._holding(by_joint)
         residual = np.zeros((0 if weigh is None else ready.count, self.arm.n))
@@ -112,7 +108,7 @@ class LogEquations:
             if weigh is not None and values is not None:
                 parts = zip(by_joint.columns, by_joint.parts, strict=True)
                 residual[at] = (tau - np.array([values[columns] @ rows[part] for columns, part in parts])).T
-                weights = weights * np.sqrt(weigh(at, residual[at]))
+                weights = weights * np.sqrt(weigh(residual[at]))
             for j, part in enumerate(by_joint.parts):
                 equations = np.vstack([rows[part], -slope[j], tau[j]])
                 equations *= weights[:, j]
@@ -122,7 +118,7 @@ class LogEquations:
             done += len(kept)
             del rows, tau, slope  # frees memory before the next block
             self.step("regressor", done / ready.count)
-        segments = sums.segments(self.lagging)
+        segments = Segments(sums.G, tuple(by_joint.columns), base.rank, self.lagging)
 
         def moved(lag: float) -> JointTriangles:
             """The triangle of [Y, τ + lag τ̇]."""
@@ -224,6 +220,25 @@ class LogEquations:
         return widths, centres, [note]
 
 
+@record
+class MethodFit:
+    """What a method makes of the equations: its estimate, the equations as it left them, and its findings.
+
+    inflation       factor on the error variances, one number or one per joint (n,)
+    gains, com      the drive gains (n,) of total least squares, and the payload's centre of mass, if it was unknown
+    """
+
+    estimate: lsq.Estimate
+    equations: LogEquations
+    joints: JointTriangles
+    inflation: Array | float = 1.0
+    warnings: tuple[str, ...] = ()
+    gains: Array | None = None
+    gains_std: Array | None = None
+    com: Array | None = None
+    com_std: Array | None = None
+
+
 def _still(arm: Arm, ready: Conditioned) -> NDArray[np.bool_]:
     """The joints that hardly move in the whole log, relative to their limits or to a full turn."""
     low = np.min([piece.q.min(axis=0) for piece in ready.pieces], axis=0)
@@ -240,15 +255,13 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
     squares = 0.0
     for piece, kept in ready.blocks():
-        q, qd, qdd = (x[kept] for x in piece.states)
-        warm = None if piece.temperature is None else piece.temperature[kept]
-        squares = squares + np.sum(parameters.regressor(q, qd, qdd, warm) ** 2, axis=0)
+        part = piece.part(kept)
+        squares = squares + np.sum(parameters.regressor(*part.states, part.temperature) ** 2, axis=0)
     usual = np.sqrt(squares / ready.count)  # (n, p)
     return np.min(np.where(usual > 0, size[:, None] / np.maximum(usual, 1e-300), np.inf), axis=0)
 
 
 def typical_sizes(base: BaseParameters) -> Array:
     """The size of each base column at random states of order one."""
-    states = showing_states(base.parameters, 200, seed=3)
-    Y = base.regressor(*states, showing_temperatures(base.parameters, len(states[0]), seed=3))
+    Y = base.regressor(*showing_states(base.parameters, 200, seed=3))
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)

@@ -19,7 +19,7 @@ from dalembert.arm import Arm
 from dalembert.arm.lazy import lazy
 from dalembert.base.arrays import Array, double
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
@@ -31,19 +31,10 @@ JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term that def
 
 PIECE = 128  # samples per block of the regressor: two thirds of a megabyte, which fits into the cache of a core
 FRICTION = ("viscous", "coulomb")
-UNITS: dict[str, Term] = {
-    "Fv": Viscous(1.0),
-    "Fs": Coulomb(1.0, 1.0),
-    "Fs+": Coulomb(1.0, 0.0),
-    "Fs-": Coulomb(0.0, 1.0),
-}
-
-
-SLOPES: dict[str, Term] = {
-    "FvT": Viscous(1.0),
-    "FsT": Coulomb(1.0, 1.0),
-}  # by kind: the friction term that changes with the temperature
-
+UNITS: dict[str, Term] = {"Fv": Viscous(1.0), "Fs": Coulomb(1.0, 1.0)}
+UNITS |= {"Fs+": Coulomb(1.0, 0.0), "Fs-": Coulomb(0.0, 1.0)}
+# by kind: the friction term that changes with the temperature
+SLOPES: dict[str, Term] = {"FvT": Viscous(1.0), "FsT": Coulomb(1.0, 1.0)}
 SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at revolute joints
 
 
@@ -173,8 +164,7 @@ def kind_of(term: Term) -> tuple[object, ...]:
     return shape_of(term) if isinstance(term, Harmonic) else ("load" if "load" in term.of else term.name,)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class ParameterSet:
     """The parameters to be identified, joint by joint, and their values in the arm.
 
@@ -282,10 +272,12 @@ class ParameterSet:
             at += len(own.linear())
         if "load" in term.of and self.load_from is not None:
             source = -1
-        return [
-            Parameter(f"{symbol}_{j + 1}", float(x), j, symbol, source + k if source >= 0 else -1, unit)
-            for k, (symbol, x, unit) in enumerate(zip(term.symbols, value, _units(term), strict=True))
-        ]
+        members = []
+        for k, (symbol, x, coefficient) in enumerate(zip(term.symbols, value, term.linear(), strict=True)):
+            numbers = {name: float(name == coefficient) for name in term.linear()}
+            unit = replace(term, physical=False, **numbers)  # which need not be physical
+            members.append(Parameter(f"{symbol}_{j + 1}", float(x), j, symbol, source + k if source >= 0 else -1, unit))
+        return members
 
     @cached_property
     def further(self) -> tuple[JointTerm, ...]:
@@ -466,9 +458,3 @@ def regressor_pieces(arm: Arm, q: Array, qd: Array, qdd: Array) -> Iterator[tupl
 def has(which: bool | Collection[int], j: int) -> bool:
     """Whether a joint of the tree is selected, by a list or by True for all."""
     return which if isinstance(which, bool) else j in which
-
-
-def _units(term: Term) -> list[Term]:
-    """The term with one of its coefficients equal to one and the others 0, which need not be physical."""
-    names = term.linear()
-    return [replace(term, physical=False, **{name: float(name == unit) for name in names}) for unit in names]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.model.inertia import Inertia
@@ -56,8 +56,7 @@ def ten(inertia: Inertia) -> Array:
     return np.array([inertia.mass, *inertia.first_moments, *np.array(inertia.tensor_at_origin, float)[UPPER]], float)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Links:
     """The map from the parameters of the augmented links to those of the links themselves, without rotors and payload.
 
@@ -208,11 +207,10 @@ class ConsistentProblem:
                 curvature += coefficients.T @ curved @ coefficients
         return phi, curvature, notes
 
-    def exactly(self, values: Array) -> tuple[Array, Array, list[str]]:
-        """The same for given base parameters: only the nearest physically consistent φ is determined."""
+    def exactly(self, values: Array) -> Array:
+        """The nearest physically consistent φ (p,) with given base parameters, for a ``settled`` problem."""
         self.program.zero(self._wide(np.eye(len(values))), values)
-        phi, notes = self._found(np.zeros((0, self.program.size)), np.zeros(0), 1.0)
-        return phi, np.zeros((len(phi), len(phi))), notes
+        return self._found(np.zeros((0, self.program.size)), np.zeros(0), 1.0)[0]
 
     def _wide(self, R: Array) -> Array:
         """R K in the unknowns of the program."""
@@ -293,20 +291,6 @@ class ConsistentProblem:
                 form = np.sum(Q * BASIS, axis=(1, 2))
                 row[0, : len(self.size)] = form @ links.coefficients[i] * self.size
                 self.program.not_negative(row, np.array([form @ links.constants[i]]))
-
-
-def consistent(
-    base: BaseParameters, R: Array, z: Array, belief: Belief, *, exactly: Array | None = None,
-    levels: Array | None = None, kept: Sequence[int] = (),
-) -> tuple[Array, Array, list[str]]:  # fmt: skip
-    """(φ (p,), the prior's curvature (p, p), notes) of least squares R π_b ≈ z with unit noise and physically
-    consistent links.
-
-    With ``exactly`` the base parameters are given and only the nearest physically consistent φ is determined. For
-    ``levels`` and ``kept`` see :class:`ConsistentProblem`, which solves many of them.
-    """
-    problem = ConsistentProblem(base, belief, levels, kept, settled=exactly is not None)
-    return problem.solve(R, z) if exactly is None else problem.exactly(exactly)
 
 
 def signed(base: BaseParameters, settled: bool = False) -> list[int]:

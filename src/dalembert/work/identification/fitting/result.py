@@ -15,11 +15,11 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array, double
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
-from dalembert.work.identification.fitting.base_parameters import BaseParameters, random_states
-from dalembert.work.identification.fitting.covariance import BlockFit
+from dalembert.work.identification.fitting.base_parameters import BaseParameters, smallest_inertia
+from dalembert.work.identification.fitting.covariance import BlockFit, standard_deviations
 from dalembert.work.identification.fitting.extrapolation import leaves_range, motion_of
 from dalembert.work.identification.fitting.parameter_set import temperature_parameters
 from dalembert.work.logs.alignment import aligned
@@ -50,8 +50,7 @@ class IdentificationWarning(UserWarning):
     """A property of a log or a fit that the user should know before trusting the result."""
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class PredictedRun:
     """Measured and predicted torques of one run at the kept samples: t (M,), measured and predicted (M, n).
 
@@ -179,9 +178,8 @@ class Identification:
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     conditioning: Mapping[str, Any] = field(default_factory=dict)
-    formula_covariance: Array | None = (
-        None  # from the formula for stationary residuals, which has full rank; a jackknife estimate may not have it
-    )
+    # from the formula for stationary residuals, which has full rank; a jackknife estimate may not have it
+    formula_covariance: Array | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -196,9 +194,7 @@ class Identification:
     @cached_property
     def std(self) -> Array:
         """Standard deviations (b,); infinite for parameters that the log does not determine."""
-        out = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        out[[name in self.unidentified for name in self.names]] = np.inf
-        return out
+        return standard_deviations(self.covariance, self.names, self.unidentified)
 
     @property
     def relative_std(self) -> Array:
@@ -294,10 +290,8 @@ class Identification:
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
         begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
-            qd, warm = (None if x is None else x[run] for x in (whole.qd, whole.temperature))
-            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd, temperature=warm)
             rows = slice(begin, end)
-            for piece in smoothed(alone, self.run.conditioned.cutoff)[0] if len(run) > 1 else ():
+            for piece in smoothed(whole.rows(run), self.run.conditioned.cutoff)[0] if len(run) > 1 else ():
                 tau = self.torque_of(piece)
                 moved.append(piece.states)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
@@ -406,12 +400,7 @@ class Identification:
     @cached_property
     def smallest_inertia(self) -> float:
         """The smallest eigenvalue of B(q) with the identified parameters over 10,000 random poses."""
-        q, _, _ = random_states(self.before, POSES, seed=1)
-        still = np.zeros_like(q)
-        at_rest = self.torque(q, still, still)
-        units = np.eye(self.before.n)
-        B = np.stack([self.torque(q, still, still + unit) - at_rest for unit in units], axis=-1)
-        return float(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min())
+        return smallest_inertia(self.base, self.parameters, POSES)
 
     @property
     def positive_definite(self) -> bool:
@@ -515,10 +504,10 @@ def _kept_at_rest(base: BaseParameters, values: Array, piece: Stretch) -> Array:
     out = np.zeros(piece.q.shape)
     rows = np.flatnonzero(piece.resting.any(axis=1))
     if piece.rest is not None and len(rows):
-        q, qd, qdd = (x[rows] for x in piece.states)
-        stopped = np.where(piece.resting[rows], 0.0, qd)
-        warm = None if piece.temperature is None else piece.temperature[rows]
-        moved, still = (base.joint_columns.torque(values, q, v, qdd, warm) for v in (qd, stopped))
+        part = piece.part(rows)
+        q, qd, qdd = part.states
+        speeds = (qd, np.where(part.resting, 0.0, qd))
+        moved, still = (base.joint_columns.torque(values, q, v, qdd, part.temperature) for v in speeds)
         out[rows] = moved - still
     return out
 

@@ -11,18 +11,17 @@ under normal noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.log_equations import LogEquations, RowWeights
+from dalembert.work.identification.fitting.log_equations import LogEquations, MethodFit
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 
@@ -54,56 +53,33 @@ def robust_scale(residual: Array, use: NDArray[np.bool_]) -> Array:
     return np.array([NORMAL * float(np.median(column)) for column in columns])
 
 
-@brief
-@dataclass(frozen=True)
-class RobustFit:
-    """The result of the robust method.
-
-    equations  those of the log without spikes
-    joints     their weighted triangles
-    inflation  (n,) the factor by which each joint's error variances exceed those of least squares with these weights
-    """
-
-    estimate: lsq.Estimate
-    equations: LogEquations
-    joints: JointTriangles
-    inflation: Array
-
-
-def robust(
-    equations: LogEquations, base: BaseParameters, joints: JointTriangles, fixed: Callable[..., tuple[int, ...]]
-) -> RobustFit:
+def robust(equations: LogEquations, base: BaseParameters, joints: JointTriangles, fixed: lsq.FixedBy) -> MethodFit:
     """Huber's estimate, by iteratively reweighted least squares starting from that of ``weighted``.
 
     joints  triangles of the equations, unweighted
     fixed   the columns that triangles with a given noise do not determine
     """
-    first = lsq.least_squares(joints, base.values, fixed(joints), 1)
-    first = lsq.least_squares(joints, base.values, fixed(joints, first.noise), 1)
+    first = lsq.determined(joints, base.values, fixed, 1)
     cleaned, spikes = without_spikes(equations, base, first.values)
     if spikes.any():
         equations = equations.of(cleaned)
         joints = equations.triangles(base)
         first = lsq.least_squares(joints, base.values, fixed(joints, first.noise), 1)
     values, noise, moving = first.values, first.noise, equations.moving
-    _, residual = equations.weighed(base, values, lambda at, r: np.ones(r.shape))
+    _, residual = equations.weighed(base, values, lambda r: np.ones(r.shape))
     for _ in range(ROUNDS):
         noise = lsq.above_zero(robust_scale(residual, moving))
-        joints, residual = equations.weighed(base, values, _huber(noise))
+        joints, residual = equations.weighed(base, values, partial(row_weights, noise=noise))
         lost = fixed(joints, noise)
         before, values = values, lsq.solve(joints, 1.0 / noise, base.values, lost)
-        plain, covariance, _ = lsq.spread(joints, values, 1.0 / noise, lost)
+        plain, covariance = lsq.spread(joints, values, 1.0 / noise, lost)
         change = np.abs(values - before) / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         if np.delete(change, list(lost)).max(initial=0.0) < SETTLED:
             break
     notes = _notes(equations, row_weights(residual, noise), spikes)
     inflation = _inflation(residual, noise, moving) * (noise / lsq.above_zero(plain)) ** 2
     estimate = lsq.Estimate(values, noise, 1.0 / noise, covariance, lost, notes)
-    return RobustFit(estimate, equations, joints, inflation)
-
-
-def _huber(noise: Array) -> RowWeights:
-    return lambda at, residual: row_weights(residual, noise)
+    return MethodFit(estimate, equations, joints, inflation)
 
 
 def _inflation(residual: Array, noise: Array, moving: NDArray[np.bool_]) -> Array:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns
-from dalembert.work.identification.fitting.covariance import block_fit
+from dalembert.work.identification.fitting.covariance import BlockFit
 from dalembert.work.identification.fitting.energy_method import energy_residuals, energy_triangles
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
-from dalembert.work.identification.fitting.log_equations import LogEquations, levels, typical_sizes
-from dalembert.work.identification.fitting.physical_consistency import Belief, consistent
+from dalembert.work.identification.fitting.log_equations import LogEquations, MethodFit, levels, typical_sizes
+from dalembert.work.identification.fitting.physical_consistency import Belief, ConsistentProblem
 from dalembert.work.identification.fitting.result import Identification, PredictedRun, make_run
 from dalembert.work.identification.fitting.robust import robust
 from dalembert.work.identification.fitting.tip_load import TipLoad, point_mass
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, column_lengths
 from dalembert.work.logs.conditioning import Conditioned
-
-FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
 
 ROUNDS = {"ordinary": 0, "weighted": 1, "reweighted": lsq.ROUNDS}  # of reweighting by the noise of each joint
 SEEN = 0.05  # minimum fraction of a joint's torque that a payload must cause to fix its drive gain
@@ -37,23 +34,6 @@ TOLD_LAG = 0.1  # ms: smallest lag that is reported
 LOST = 10.0  # a parameter is undetermined if its uncertainty alone changes the torques by more than this factor
 
 
-@brief
-@dataclass(frozen=True, eq=False)
-class MethodFit:
-    """What a method makes of the equations: its estimate, the equations as it left them, and its findings.
-
-    inflation  (n,) factor on each joint's error variances
-    total      the drive gains of total least squares
-    """
-
-    estimate: lsq.Estimate
-    equations: LogEquations
-    joints: JointTriangles
-    inflation: Array
-    warnings: tuple[str, ...] = ()
-    total: TotalEstimate | None = None
-
-
 def solution(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, estimator: EstimatorOptions,
     belief: Belief | None, loaded: KnownLoad | None,
@@ -62,18 +42,21 @@ def solution(
     lag, notes = equations.lag, list[str]()
     if lag is None:
         lag, equations = joints.lag, equations.settled(joints.lag)
-        notes += _late(lag)
+        if 1e3 * abs(lag) >= TOLD_LAG:
+            word = "later" if lag > 0 else "earlier"
+            notes.append(f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected")
     ready, typical, step = equations.ready, typical_sizes(base), equations.step
     fit = _estimated(equations, base, joints, method, estimator, belief, loaded)
-    estimate, joints, total = fit.estimate, fit.joints, fit.total
+    estimate, joints, gains = fit.estimate, fit.joints, fit.gains
     notes += estimate.notes
-    values, fixed, gains = estimate.values, estimate.fixed, None if total is None else total.gains
+    values, fixed = estimate.values, estimate.fixed
     step("residuals", 0.0)
     run = make_run(base, values, fit.equations.ready, gains, predicted=fit.equations.predicted(base, values))
     times = correlation_times(run, fit.equations.moving)
     noise, worth = estimate.noise, times * fit.inflation
     if method == "energy":
-        noise = _torque_noise(run, fit.equations.moving)
+        moving = fit.equations.moving
+        noise = np.sqrt(np.sum(np.where(moving, run.residual, 0.0) ** 2, axis=0) / np.maximum(moving.sum(axis=0), 1))
         worth = np.array([lsq.correlation_time(energy_residuals(base, ready, values))])
     full, blocks, formula = None, None, None
     if belief is not None:
@@ -85,10 +68,12 @@ def solution(
     elif method in ("damped", "sequential"):
         covariance = estimate.covariance * float(np.max(times))
     else:
-        _, covariance, _ = lsq.spread(joints, values, estimate.weights, fixed, times=worth)
+        _, covariance = lsq.spread(joints, values, estimate.weights, fixed, times=worth)
         if method not in ("energy", "robust"):
             assert joints.segments is not None
-            blocks = block_fit(joints.segments, estimate.weights, values, joints.lag, fixed, times, ready.count)
+            memory = float(np.median(times)) * joints.segments.count / max(ready.count, 1)
+            segments = replace(joints.segments, memory=memory)  # blocks as long as the residuals' memory requires
+            blocks = BlockFit(segments, estimate.weights, values, joints.lag, tuple(fixed))
             formula, covariance = covariance, blocks.jackknife()
     if belief is not None or fit.equations.ready is not ready:
         run = make_run(base, values, ready, gains, predicted=fit.equations.predicted(base, values))
@@ -101,10 +86,10 @@ def solution(
         scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in lsq.essential(values, covariance, unknown)),
         unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains, lag=lag, blocks=blocks,
-        gains_std=None if total is None else total.gains_std, payload_com=None if total is None else total.com,
-        payload_com_std=None if total is None else total.com_std, formula_covariance=formula, notes=tuple(notes),
+        gains_std=fit.gains_std, payload_com=fit.com, payload_com_std=fit.com_std, formula_covariance=formula,
+        notes=tuple(notes),
     )  # fmt: skip
-    return replace(result, warnings=(*fit.warnings, *_unseen(result, fixed), *_weak(result, typical)))
+    return replace(result, warnings=(*fit.warnings, *_doubts(result, fixed, typical)))
 
 
 def _estimated(
@@ -112,7 +97,7 @@ def _estimated(
     belief: Belief | None, loaded: KnownLoad | None,
 ) -> MethodFit:  # fmt: skip
     """The estimate of a method, with the equations that it was computed from."""
-    ready, typical, ones = equations.ready, typical_sizes(base), np.ones(len(joints.joints))
+    ready, typical = equations.ready, typical_sizes(base)
     size = float(np.sqrt(np.mean(ready.tau**2)))
 
     def fixed_by(triangles: JointTriangles, noise: Array | None = None) -> tuple[int, ...]:
@@ -124,47 +109,24 @@ def _estimated(
         return lsq.undetermined(unit, typical, 1.0 / (LOST * size))
 
     if method == "robust":
-        robustly = robust(equations, base, joints, fixed_by)
-        return MethodFit(robustly.estimate, robustly.equations, robustly.joints, robustly.inflation)
+        return robust(equations, base, joints, fixed_by)
     if method == "energy":
         joints = energy_triangles(base, ready)
-        estimate = _settled(joints, base, fixed_by, 0)
+        estimate = lsq.determined(joints, base.values, fixed_by, 0)
         doubts = _few_balances(joints, estimate, ready) if belief is None else []
-        return MethodFit(estimate, equations, joints, ones, tuple(doubts))
+        return MethodFit(estimate, equations, joints, warnings=tuple(doubts))
     if method == "total":
         assert loaded is not None
-        total, doubts = _total(equations, base, joints, loaded)
-        return MethodFit(total.estimate, equations, joints, ones, tuple(doubts), total)
+        return _total(equations, base, joints, loaded)
     if method == "sequential":
         estimate = lsq.sequential(joints, base.values, typical)
-        return MethodFit(
-            estimate, equations, joints, ones, tuple(_against(equations, joints, estimate, base, fixed_by))
-        )
+        doubts = _against(equations, joints, estimate, base, fixed_by)
+        return MethodFit(estimate, equations, joints, warnings=tuple(doubts))
     if method == "damped":
         estimate = lsq.damped(joints, base.values, estimator.damping, typical, estimator.damped_to or "arm")
     else:
-        estimate = _settled(joints, base, fixed_by, ROUNDS[method])
-    return MethodFit(estimate, equations, joints, ones)
-
-
-def _late(lag: float) -> list[str]:
-    """A sentence on the lag (s) of the torques."""
-    if 1e3 * abs(lag) < TOLD_LAG:
-        return []
-    word = "later" if lag > 0 else "earlier"
-    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected"]
-
-
-def _settled(joints: JointTriangles, base: BaseParameters, fixed_by: FixedBy, rounds: int) -> lsq.Estimate:
-    """Least squares, repeated without the parameters that are undetermined at its noise level."""
-    first = lsq.least_squares(joints, base.values, fixed_by(joints), rounds)
-    return lsq.least_squares(joints, base.values, fixed_by(joints, first.noise), rounds)
-
-
-def _torque_noise(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
-    """The root mean square (n,) of each joint's residual while it moves (N m)."""
-    count = np.maximum(moving.sum(axis=0), 1)
-    return np.sqrt(np.sum(np.where(moving, run.residual, 0.0) ** 2, axis=0) / count)
+        estimate = lsq.determined(joints, base.values, fixed_by, ROUNDS[method])
+    return MethodFit(estimate, equations, joints)
 
 
 def _few_balances(joints: JointTriangles, estimate: lsq.Estimate, ready: Conditioned) -> list[str]:
@@ -181,10 +143,10 @@ def _few_balances(joints: JointTriangles, estimate: lsq.Estimate, ready: Conditi
 
 
 def _against(
-    equations: LogEquations, joints: JointTriangles, own: lsq.Estimate, base: BaseParameters, fixed_by: FixedBy
+    equations: LogEquations, joints: JointTriangles, own: lsq.Estimate, base: BaseParameters, fixed_by: lsq.FixedBy
 ) -> list[str]:
     """Warn against the sequential procedure if its residuals show clearly that errors have accumulated."""
-    other = _settled(joints, base, fixed_by, 1)
+    other = lsq.determined(joints, base.values, fixed_by, 1)
     torques = np.sqrt([joint.z @ joint.z + joint.rss for joint in joints.joints])
     least = np.maximum(HARMLESS * torques, 1e-300)
     ratios = np.sqrt(lsq.squares(joints, own.values)) / np.maximum(np.sqrt(lsq.squares(joints, other.values)), least)
@@ -229,7 +191,7 @@ def _physical(
             f"the prior '{prior.name}' has {prior.n} joints, and the arm has {base.parameters.arm.n}; give a prior for the same arm"
         )
     whole = joints.together(1.0 / (lsq.above_zero(estimate.noise) * np.sqrt(times)))
-    phi, curvature, notes = consistent(base, whole.R, whole.z, belief, levels=sizes, kept=estimate.fixed)
+    phi, curvature, notes = ConsistentProblem(base, belief, sizes, estimate.fixed).solve(whole.R, whole.z)
     if prior is not None:
         notes.append(
             f"the inertias of '{prior.name}' are a prior ({belief.kind}, {100 * belief.deviation:g} %), and its friction is limited by the "
@@ -239,8 +201,7 @@ def _physical(
     return base.K @ phi, phi, base.K @ lsq.inverse_of(RK.T @ RK + curvature, 1e-14) @ base.K.T, notes
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class KnownLoad:
     """A run with a payload of known mass: its ten parameters at the tip; if not ``centred``, its centre is unknown."""
 
@@ -249,22 +210,8 @@ class KnownLoad:
     centred: bool
 
 
-@brief
-@dataclass(frozen=True, eq=False)
-class TotalEstimate:
-    """The result of total least squares: π_b, drive gains (n,) and the payload's centre of mass, if it was unknown."""
-
-    estimate: lsq.Estimate
-    gains: Array
-    gains_std: Array
-    com: Array | None = None
-    com_std: Array | None = None
-
-
-def _total(
-    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: KnownLoad
-) -> tuple[TotalEstimate, list[str]]:
-    """Parameters and drive gains from a run without and one with a known payload, and warnings.
+def _total(equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: KnownLoad) -> MethodFit:
+    """Parameters and drive gains from a run without and one with a known payload.
 
     If only the mass of the payload is known, its first moments are three further unknowns; its inertia is then that of
     a point mass at its centre, found by fixed-point iteration.
@@ -325,7 +272,8 @@ def _total(
         )
     values = start[:b]
     estimate = lsq.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, tuple(notes))
-    return TotalEstimate(estimate, gains, gains_std, None if loaded.centred else com, com_std), warned
+    centre_of_mass = None if loaded.centred else com
+    return MethodFit(estimate, equations, joints, 1.0, tuple(warned), gains, gains_std, centre_of_mass, com_std)
 
 
 def _share(part: Array, whole: Array) -> float:
@@ -352,26 +300,20 @@ def _joints_of(base: BaseParameters, chosen: list[int]) -> str:
     return some(sorted({bodies[joints[k]].name if joints[k] >= 0 else base.names[k] for k in chosen}))
 
 
-def _unseen(fit: Identification, fixed: tuple[int, ...]) -> list[str]:
-    """Warn about base parameters that the log does not determine at all."""
-    if not fixed:
-        return []
-    base = fit.base
-    names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
-    return [
-        f"{fit.run.name}: the motion does not excite {some(names)}, which keep the arm's own value; move "
-        f"{_joints_of(base, list(fixed))} more"
-    ]
-
-
-def _weak(fit: Identification, typical: Array) -> list[str]:
-    """Warn about base parameters that the log hardly determines: their errors alone cause torques like the measured ones."""
-    size = float(np.sqrt(np.mean(fit.run.measured**2)))
-    unit_torques = fit.std * typical
+def _doubts(fit: Identification, fixed: tuple[int, ...], typical: Array) -> list[str]:
+    """Warn about base parameters that the log does not determine, or whose errors cause torques like the measured ones."""
+    base, doubts = fit.base, list[str]()
+    if fixed:
+        names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
+        doubts.append(
+            f"{fit.run.name}: the motion does not excite {some(names)}, which keep the arm's own value; move "
+            f"{_joints_of(base, list(fixed))} more"
+        )
+    size, unit_torques = float(np.sqrt(np.mean(fit.run.measured**2))), fit.std * typical
     weak = [int(k) for k in np.argsort(-unit_torques) if np.isfinite(unit_torques[k]) and unit_torques[k] > size]
-    if fit.physical or not weak:
-        return []
-    return [
-        f"{fit.run.name}: the motion hardly excites {some([fit.names[k] for k in weak])}: their standard deviations "
-        f"correspond to torques as large as the measured ones; excite {_joints_of(fit.base, weak)} more"
-    ]
+    if weak and not fit.physical:
+        doubts.append(
+            f"{fit.run.name}: the motion hardly excites {some([fit.names[k] for k in weak])}: their standard deviations "
+            f"correspond to torques as large as the measured ones; excite {_joints_of(base, weak)} more"
+        )
+    return doubts

@@ -9,6 +9,7 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
+from dalembert.errors import DalembertError
 from dalembert.robot.model.placement import Placement
 from dalembert.work.identification.fitting.parameter_set import WIDTH
 from dalembert.work.identification.fitting.physical_consistency import BASIS, ten_of
@@ -23,6 +24,16 @@ def carried(tip: Placement) -> Array:
     H = np.eye(4)
     H[:3, :3], H[:3, 3] = np.array(tip.rotation, float), np.array(tip.translation, float)
     return np.column_stack([ten_of(H @ P @ H.T) for P in BASIS])
+
+
+def check_free_tip(arm: Arm) -> None:
+    """Raise an error if the torques cannot show a body at the tip, or show another one already."""
+    if arm.robot.payload is not None:
+        raise DalembertError(
+            f"arm '{arm.name}' already holds a payload; give an arm that holds none, so that all of a load is identified"
+        )
+    if arm.mechanism.tip_body < 0:
+        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there has no effect on the torques")
 
 
 class TipLoad:

@@ -23,6 +23,7 @@ from dalembert.arm import Arm
 from dalembert.compiler.kernel.one_thread import one_thread
 from dalembert.errors import DalembertError
 from dalembert.robot.model.placement import Placement
+from dalembert.work.identification.fitting.tip_load import check_free_tip
 from dalembert.work.identification.payload.payload_fit import Payload
 from dalembert.work.identification.payload.payload_gains import ARM_DEVIATION
 from dalembert.work.identification.payload.payload_torques import LOSSES, Scale, from_torques
@@ -86,12 +87,7 @@ def identify_payload(
     """
     if parameters not in CHOICES:
         raise DalembertError(f"parameters is '{parameters}'; it must be {' or '.join(CHOICES)}")
-    if arm.robot.payload is not None:
-        raise DalembertError(
-            f"arm '{arm.name}' already holds a payload; identify an unknown load with an arm that holds none"
-        )
-    if arm.mechanism.tip_body < 0:
-        raise DalembertError(f"the tip of arm '{arm.name}' does not move; a load there has no effect on the torques")
+    check_free_tip(arm)
     if loaded is None:
         if gains is not None or gain_deviation is not None or isinstance(reference, str):
             raise DalembertError(

@@ -9,13 +9,12 @@ and is solved for π and ln g together by Gauss–Newton. The scale of π and g 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import observable_columns
 from dalembert.work.identification.fitting.least_squares import above_zero, correlation_time, inverse_of
@@ -28,8 +27,7 @@ HALVINGS = 20  # of a step that increases the sum of squares, maximum
 FITS = 3  # each with the correlation times of the residuals of the previous fit
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class NormalBelief:
     """A normal distribution: mean (k,) and precision (k, k), the inverse of its covariance."""
 
@@ -58,8 +56,7 @@ class NormalBelief:
         return NormalBelief(inverse_of(precision) @ pull, precision)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class JointRows:
     """The equations of one joint, its friction eliminated: rows [Y, y] (M, p + 1), and Q (M, r), a basis of the friction.
 
@@ -79,8 +76,7 @@ class JointRows:
         return cls(rows - Q @ (Q.T @ rows), Q, runs)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class DriveFit:
     """π (p,), NaN where the rows do not determine it, and ln g (n,), with their joint covariance (p + n, p + n).
 
@@ -103,32 +99,24 @@ class DriveFit:
 
 
 def fit_drives(
-    joints: Sequence[JointRows], gains: NormalBelief | None, held: Array | None = None, bodies: NormalBelief | None = None,
-    near: DriveFit | None = None,
+    joints: Sequence[JointRows], gains: NormalBelief | None, bodies: NormalBelief | None = None, near: DriveFit | None = None
 ) -> DriveFit:  # fmt: skip
     """π and ln g from the rows of every joint.
 
-    gains   prior distribution of ln g (n,); None: no prior, and ``bodies`` fixes the scale
-    held    ln g where it is known exactly, instead of ``gains``
+    gains   prior distribution of ln g (n,); None: all gains are exactly 1
     bodies  prior distribution of π (p,)
     near    a fit of nearly the same rows, used as the starting point
     """
     n, p = len(joints), joints[0].whole.shape[1] - 1
     triangles = [np.asarray(np.linalg.qr(joint.whole, mode="r")) for joint in joints]
     rows = np.array([len(joint.whole) - joint.basis.shape[1] for joint in joints], float)
-    start = np.zeros(n) if gains is None else gains.mean
-    u = np.array(start if held is None else held, float)
-    free = _seen(triangles, u) if bodies is None else np.arange(p)
-    open_gains = np.arange(n) if held is None else np.zeros(0, int)
-    prior = np.zeros((p + n, p + n))
-    mean = np.concatenate([np.zeros(p), start])
+    prior, mean, times = np.zeros((p + n, p + n)), np.zeros(p + n), np.ones(n)
+    if gains is not None:
+        prior[p:, p:], mean[p:] = gains.precision, gains.mean
+    free, x = _seen(triangles, mean[p:]) if bodies is None else np.arange(p), mean.copy()
     if bodies is not None:
         prior[:p, :p], mean[:p] = bodies.precision, bodies.mean
-    if gains is not None and held is None:
-        prior[p:, p:] = gains.precision
-    chosen = np.concatenate([free, p + open_gains])
-    times = np.ones(n)
-    x = np.concatenate([np.zeros(p), u])
+    chosen = free if gains is None else np.concatenate([free, p + np.arange(n)])
     noise = np.array([max(float(np.linalg.norm(E[:, p])), 1e-300) for E in triangles]) / np.sqrt(rows.clip(1))
     if near is not None:
         x, noise, times = np.concatenate([np.nan_to_num(near.values), near.log_gains]), near.noise, near.times

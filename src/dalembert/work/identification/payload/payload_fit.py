@@ -1,4 +1,4 @@
-"""Parts shared by both ways of identifying a load: the result, weighted least squares, and checks of the result."""
+"""Parts shared by both ways of identifying a load: the result, and its checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
@@ -16,11 +15,8 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.model.inertia import Inertia
-from dalembert.work.identification.fitting.base_parameters import observable_columns
-from dalembert.work.identification.fitting.fit import NOTHING, IdentificationWarning
-from dalembert.work.identification.fitting.least_squares import ROUNDS, correlation_time, least_squares, spread
+from dalembert.work.identification.fitting.fit import IdentificationWarning
 from dalembert.work.identification.fitting.physical_consistency import UPPER, tensor
-from dalembert.work.identification.fitting.triangular_systems import JointTriangles, triangle
 from dalembert.work.logs.checks.plausible_units import suspicions
 from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.log import Log
@@ -136,29 +132,6 @@ def look_at(arm: Arm, runs: Sequence[tuple[Log, Conditioned]], reading: Mapping[
     for log, ready in runs:
         for sentence in suspicions(arm, log, ready, reading):
             warnings.warn(sentence, IdentificationWarning, stacklevel=4)
-
-
-def solve(W: Array, y: Array, use: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
-    """Weighted least squares of a run: (values, covariance, residual, noise).
-
-    The weights are the noise of each component, found by fixed-point iteration; the covariance accounts for
-    autocorrelation.
-    """
-    if not np.abs(y).max() > NOTHING:
-        raise DalembertError("the wrench is zero throughout, so no load can be identified from it")
-    _, n, p = W.shape
-    equations = [np.column_stack([W[mine, j], y[mine, j]]) for j, mine in enumerate(use.T)]
-    joints = JointTriangles(tuple(triangle(rows, len(rows), np.arange(p)) for rows in equations), p)
-    unseen = np.setdiff1d(np.arange(p), observable_columns(joints.together().R))
-    estimate = least_squares(joints, np.zeros(p), tuple(unseen.tolist()), ROUNDS)
-    values, weights = estimate.values, estimate.weights
-    residual = y - W @ values
-    runs = [residual[use[:, j], j] for j in range(n)]
-    times = np.array([correlation_time([r - r.mean()]) for r in runs])
-    noise, covariance, _ = spread(joints, values, weights, estimate.fixed, times=times)
-    values[unseen] = np.nan
-    covariance[unseen, :] = covariance[:, unseen] = np.nan
-    return values, covariance, residual, noise
 
 
 def payload_of(

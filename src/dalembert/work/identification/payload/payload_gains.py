@@ -7,9 +7,6 @@ gain errors of one arm are partly common to its joints, so half of the variance 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import Any
 
 import numpy as np
@@ -17,25 +14,22 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
 from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.least_squares import correlation_time, inverse_of
+from dalembert.work.identification.fitting.least_squares import inverse_of
 from dalembert.work.identification.fitting.physical_consistency import scales
 from dalembert.work.identification.payload.payload_drives import JointRows, NormalBelief, fit_drives
-from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.log import Log, Source, raw_of
 
-CURRENTS = ("i_des", "target_current")  # currents that a controller asks for, in logs of UR arms
 REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
 GAIN_DEVIATION = 0.1  # relative, of gains in a data sheet: torque constants are specified to ten percent
 ARM_DEVIATION = 0.2  # relative, of the masses and centres of mass in a robot file
 MODEL_DEVIATION = 0.02  # relative, of a controller's own model of its arm
 FLANGE = 0.01  # of the arm's mass: possible mass at the flange in the unloaded run that the controller does not know
 FLANGE_LENGTH = 0.1  # m, its distance from the tip
-CONTROLLER_DEVIATION = 0.02  # relative, of a controller's own drive gains
 FRICTION_DEVIATION = 0.03  # relative, of the friction law: more than its residual suggests
 COMMON = 0.5  # the fraction of a source's variance that is common to all joints
 LINEARISED = 5  # fits, each linearising the relative errors of the arm's moments at the previous one
@@ -43,11 +37,9 @@ SAME = 1e-3  # change of ln g at which these iterations end
 UNKNOWN = 2.0  # standard deviation of ln g of a joint for which a source has no information
 SIGNIFICANT = 3.0  # minimum number of standard deviations between a slope and zero for it to be a gain
 KNOWN = 2.0  # minimum number of standard deviations between a first moment and zero for it to fix the scale
-STILL = 0.01  # of a joint's largest speed: below this its friction is not known
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class GainSource:
     """A distribution of ln g (n,), and the name of its source."""
 
@@ -69,11 +61,6 @@ def reference_name(log: Source, arm: Arm, reference: str | bool | None) -> str |
     if isinstance(reference, str):
         return reference
     return None if reference is False else next((name for name in REFERENCES if name in _names(log, arm)), None)
-
-
-def asked_current(log: Source, arm: Arm) -> str | None:
-    """The name of the commanded currents in a log, if it has them under a usual name."""
-    return next((name for name in CURRENTS if name in _names(log, arm)), None)
 
 
 def _names(log: Source, arm: Arm) -> set[str]:
@@ -136,39 +123,6 @@ def from_reference(
     return GainSource(f"'{name}'", NormalBelief.of(belief.mean, covariance))
 
 
-def from_controller(
-    arm: Arm, ready: Conditioned, commanded_run: Conditioned, model: Conditioned, given: Array, friction: Sequence[str], names: tuple[str, str],
-) -> GainSource | None:  # fmt: skip
-    """The controller's own gains, relative to those ``given`` (n,): its torques over the commanded currents, without
-    friction; None if they agree at no joint."""
-    wanted = np.column_stack([np.interp(ready.t, commanded_run.t, column) for column in commanded_run.tau.T])
-    logged = wanted * given
-    mean, std, agrees = np.zeros(arm.n), np.full(arm.n, UNKNOWN), np.zeros(arm.n, bool)
-    signs = ready.thinned(lambda piece: np.sign(piece.qd))
-    for j in range(arm.n):
-        v = ready.qd[:, j]
-        expected = np.interp(ready.t, model.t, model.tau[:, j])
-        use = np.abs(v) >= STILL * np.abs(v).max()
-        columns = {"viscous": v, "coulomb": signs[:, j], "load": signs[:, j] * np.abs(expected)}
-        A = np.column_stack([expected, np.ones_like(v), *(columns[word] for word in friction)])[use]
-        y = logged[use, j]
-        x, *_ = np.linalg.lstsq(A, y, rcond=None)
-        left = y - A @ x
-        variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time([left - left.mean()])
-        slope_std = float(np.sqrt(variance * np.linalg.pinv(A.T @ A)[0, 0]))
-        agrees[j] = x[0] > SIGNIFICANT * slope_std
-        if agrees[j]:
-            law = FRICTION_DEVIATION * np.std(A[:, 1:] @ x[1:]) / (x[0] * np.std(A[:, 0]))
-            mean[j], std[j] = -np.log(x[0]), np.hypot(slope_std / x[0], law)
-        else:
-            size = float(np.linalg.norm(expected[use])) / max(float(np.linalg.norm(y)), 1e-300)
-            mean[j] = np.log(max(size, 1e-300))
-    if not agrees.any():
-        return None
-    covariance = np.diag(std**2) + shared(np.where(agrees, CONTROLLER_DEVIATION, 0.0))
-    return GainSource(f"'{names[0]}' beside '{names[1]}'", NormalBelief.of(mean, covariance))
-
-
 def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float) -> GainSource | None:
     """Factors by which the logged signal equals the torque of the arm's own weight, its masses known to within
     ``deviation``.
@@ -183,9 +137,8 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
         )
     members = [base.parameters.members[k] for k in base.independent]
     usual, values = scales(base.parameters), base.parameters.values
-    errors = (1 - COMMON) * np.diag(usual**2) + COMMON * np.outer(
-        values, values
-    )  # an error common to all masses, or one per mass
+    # an error common to all masses, and one per mass
+    errors = (1 - COMMON) * np.diag(usual**2) + COMMON * np.outer(values, values)
     covariance = deviation**2 * base.K @ errors @ base.K.T
     std = np.sqrt(np.diag(covariance))
     moments = [
@@ -228,35 +181,12 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
     return GainSource("the arm's own weight", belief)
 
 
-def combined(sources: Sequence[GainSource]) -> NormalBelief:
-    """The combination of all sources by precision; if they disagree, all variances are scaled up by χ²/dof."""
-    belief, conflict = _together(sources)
-    return NormalBelief(belief.mean, belief.precision / max(1.0, conflict))
-
-
-def _together(sources: Sequence[GainSource]) -> tuple[NormalBelief, float]:
-    """The combination of the sources, and their χ² per degree of freedom with respect to it."""
-    belief = reduce(and_, (source.belief for source in sources))
-    if len(sources) < 2:
-        return belief, 0.0
-    away = [source.belief.mean - belief.mean for source in sources]
-    squares = sum(float(d @ source.belief.precision @ d) for d, source in zip(away, sources, strict=True))
-    return belief, squares / (len(belief.mean) * (len(sources) - 1))
-
-
 def sources_note(sources: Sequence[GainSource], unit: Array, amperes: bool) -> list[str]:
-    """Sentences on the sources of the torque scale and whether they disagree; ``unit`` (n,): gains as read."""
-    if not sources:
-        return []
+    """Sentences on the sources of the torque scale; ``unit`` (n,): gains as read."""
     words, per = ("drive gains", " N m/A") if amperes else ("factors of the torques", "")
     notes = []
     for source in sources:
         values = zip(unit * np.exp(source.belief.mean), source.belief.std, strict=True)
         shown = ", ".join(f"{g:.4g} ± {100 * s:.2g} %" if s < 1 else "unknown" for g, s in values)
         notes.append(f"{words} from {source.name}: {shown}{per}")
-    if (conflict := _together(sources)[1]) > 1:
-        notes.append(
-            f"the sources of the drive gains differ by more than their standard deviations allow (χ² of {conflict:.3g} per degree "
-            f"of freedom), so all of these were multiplied by {np.sqrt(conflict):.3g}"
-        )
     return notes

@@ -11,6 +11,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -28,10 +30,7 @@ from dalembert.work.identification.payload.payload_drives import DriveFit, Joint
 from dalembert.work.identification.payload.payload_fit import MassBySource, Payload, look_at, payload_of
 from dalembert.work.identification.payload.payload_gains import (
     GainSource,
-    asked_current,
-    combined,
     from_arm,
-    from_controller,
     from_given,
     from_reference,
     has_current,
@@ -39,7 +38,7 @@ from dalembert.work.identification.payload.payload_gains import (
     sources_note,
 )
 from dalembert.work.logs.conditioning import Conditioned, condition
-from dalembert.work.logs.log import Log, Source, read_log
+from dalembert.work.logs.log import Source, read_log
 
 LOSSES = (*FRICTION, "load")  # friction terms in the joint equations
 STILL = 0.01  # of a joint's largest speed: below this its friction is not known
@@ -90,7 +89,7 @@ def from_torques(
             f"{first.source}: it has currents, but there are neither drive gains nor torques of the controller's own model nor "
             f"masses of arm '{arm.name}' from which the gains could be found; give gains"
         )
-    belief = combined(counted) if counted else None
+    b, belief = rows.base.rank, reduce(and_, (source.belief for source in counted)) if counted else None
     joints, fit = rows.fitted(belief)
     notes += sources_note(counted, unit, amperes)
     by_source = []
@@ -100,9 +99,8 @@ def from_torques(
         except DalembertError as failure:  # a failed check is reported; the result does not depend on it
             notes.append(f"there is no mass from {source.name} alone: {failure}")
             continue
-        by_source.append(MassBySource(source.name, *_mass(alone, rows.base.rank)))
+        by_source.append(MassBySource(source.name, float(alone.values[b]), float(np.sqrt(alone.covariance[b, b]))))
     factor = np.exp(fit.log_gains)
-    b = rows.base.rank
     late = [(r[joint.runs[1]] * factor[j], rows.measured[1][rows.moving[1][:, j], j] * factor[j])
             for j, (r, joint) in enumerate(zip(fit.residual, joints, strict=True))]  # fmt: skip
     error = np.linalg.norm(np.concatenate([r for r, _ in late])) / np.linalg.norm(np.concatenate([y for _, y in late]))
@@ -126,13 +124,13 @@ def _sources(
     sources: list[GainSource | None] = []
     name = reference_name(log, arm, reference) if amperes or reference else None
     if name is not None:
-        model = condition(_read_as_torque(arm, log, name, reading), cutoff=ready.cutoff)
+        how = {
+            **reading,
+            "columns": {**(reading.get("columns") or {}), "tau": name},
+        }  # its torques instead of the logged ones
+        model = condition(read_log(log, arm, **how), cutoff=ready.cutoff)
         expected = np.column_stack([np.interp(ready.t, model.t, column) for column in model.tau.T])
         sources.append(from_reference(*rows.beside(expected), arm, name, required=isinstance(reference, str)))
-        current_name = asked_current(log, arm) if amperes else None
-        if current_name is not None:
-            wanted = condition(_read_as_torque(arm, log, current_name, reading), cutoff=ready.cutoff)
-            sources.append(from_controller(arm, ready, wanted, model, given, rows.friction, (name, current_name)))
     if scale.arm_deviation is not None:
         sources.append(from_arm(rows.base, rows.joints((0,)), scale.arm_deviation))
     return [source for source in sources if source is not None]
@@ -194,17 +192,12 @@ class LoadRows:
 
     def fitted(self, belief: NormalBelief | None) -> tuple[list[JointRows], DriveFit]:
         """The rows whose friction uses the load of the fit itself, and the fit; gains without a prior are 1."""
-        held = np.zeros(self.arm.n) if belief is None else None
         joints = self.joints()
-        fit = fit_drives(joints, belief, held)
+        fit = fit_drives(joints, belief)
         for _ in range(LOADS if "load" in self.friction else 0):
             joints = self.joints(load=[Y @ np.nan_to_num(fit.values) for Y in self.regressors])
-            fit = fit_drives(joints, belief, held, near=fit)
+            fit = fit_drives(joints, belief, near=fit)
         return joints, fit
-
-
-def _mass(fit: DriveFit, at: int) -> tuple[float, float]:
-    return float(fit.values[at]), float(np.sqrt(fit.covariance[at, at]))
 
 
 def _disagreements(load: Payload) -> list[str]:
@@ -219,8 +212,3 @@ def _disagreements(load: Payload) -> list[str]:
                 f"{load.mass:.4g} ± {load.mass_std:.2g} kg: check the drive gains, the torques' unit and the arm's masses"
             )
     return words
-
-
-def _read_as_torque(arm: Arm, log: Source, name: str, reading: Mapping[str, Any]) -> Log:
-    """The log with another of its quantities in place of the torque."""
-    return read_log(log, arm, **{**reading, "columns": {**(reading.get("columns") or {}), "tau": name}})

@@ -13,13 +13,17 @@ from dalembert.base.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Frame
+from dalembert.work.identification.fitting.base_parameters import observable_columns
+from dalembert.work.identification.fitting.fit import NOTHING
+from dalembert.work.identification.fitting.least_squares import ROUNDS, correlation_time, least_squares, spread
 from dalembert.work.identification.fitting.physical_consistency import tensor
-from dalembert.work.identification.payload.payload_fit import Payload, look_at, payload_of, solve
+from dalembert.work.identification.fitting.triangular_systems import JointTriangles, triangle
+from dalembert.work.identification.payload.payload_fit import Payload, look_at, payload_of
 from dalembert.work.logs.checks.impossible_values import garbage_in
 from dalembert.work.logs.conditioning import condition
 from dalembert.work.logs.formats.raw import Raw
 from dalembert.work.logs.log import Log, Source, raw_of, read_log
-from dalembert.work.logs.signals import Found, checked_rate, find, numeric, rows_of, time_of
+from dalembert.work.logs.signals import Found, numeric
 
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 
@@ -65,8 +69,8 @@ def from_wrist(
         assert arm.robot.tip is not None
         arm = arm.replace(tip=Frame("sensor", arm.robot.tip.link, arm.robot.tip.placement @ sensor))
         frame = "sensor"
-    t, w, dropped = _wrench(log, arm, wrench, reading)
     run = read_log(log, arm, **{**reading, "torque_needed": False})
+    t, w, dropped = _wrench(log, run, arm, wrench, reading)
     ready = condition(run, cutoff=cutoff)
     look_at(arm, ((run, ready),), reading)
     notes = [*run.notes, *dropped, *ready.notes]
@@ -75,8 +79,7 @@ def from_wrist(
     measured = ready.thinned(lambda piece: np.column_stack([np.interp(piece.t, t, w[:, i]) for i in range(6)]))
     A = ready.thinned(lambda piece: wrist_regressor(arm, *piece.states))[:, :, :count]
     W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
-    use = np.ones(W.shape[:2], dtype=bool)
-    values, covariance, residual, noise = solve(W, measured, use)
+    values, covariance, residual, noise = _solved(W, measured)
     bias, pi = values[:6], values[6:]
     size = float(np.linalg.norm(measured - bias))
     return payload_of(
@@ -85,22 +88,38 @@ def from_wrist(
     )  # fmt: skip
 
 
+def _solved(W: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+    """Weighted least squares of W (M, 6, p) and y (M, 6): (values, covariance, residual, noise).
+
+    The weights are the noise of each component, found by fixed-point iteration; the covariance accounts for
+    autocorrelation.
+    """
+    if not np.abs(y).max() > NOTHING:
+        raise DalembertError("the wrench is zero throughout, so no load can be identified from it")
+    p = W.shape[2]
+    systems = (triangle(np.column_stack([W[:, j], y[:, j]]), len(y), np.arange(p)) for j in range(y.shape[1]))
+    joints = JointTriangles(tuple(systems), p)
+    unseen = np.setdiff1d(np.arange(p), observable_columns(joints.together().R))
+    estimate = least_squares(joints, np.zeros(p), tuple(unseen.tolist()), ROUNDS)
+    values = estimate.values
+    residual = y - W @ values
+    times = np.array([correlation_time([r - r.mean()]) for r in residual.T])
+    noise, covariance = spread(joints, values, estimate.weights, estimate.fixed, times=times)
+    values[unseen] = np.nan
+    covariance[unseen, :] = covariance[:, unseen] = np.nan
+    return values, covariance, residual, noise
+
+
 def _wrench(
-    log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapping[str, Any]
+    log: Source, run: Log, arm: Arm, wrench: ArrayLike | str | None, reading: Mapping[str, Any]
 ) -> tuple[Array, Array, list[str]]:
-    """(t, wrench) of a log, (N,) and (N, 6), and a sentence about the rows that were dropped."""
-    if isinstance(log, Log):
-        raw, t = Raw(log.source), log.t
-    else:
+    """(t, wrench) at the rows of a log, (N,) and (N, 6), and a sentence about the rows that were dropped."""
+    raw = Raw(run.source)
+    if not isinstance(log, Log):
         raw = raw_of(log, arm, reading.get("topic"), episodes=reading.get("episodes"))
-        if raw.runs is not None and np.ptp(raw.runs):
-            raise raw.wrong(
-                "a wrench is read from one run, and this dataset has several; choose one, such as episodes=0"
-            )
-        unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
-        columns, rate = reading.get("columns") or {}, checked_rate(reading.get("rate"))
-        count = rows_of(raw, find(raw, "q", columns.get("q"), rate), arm.n) if rate is not None else 0
-        t = time_of(raw, find(raw, "t", columns.get("t"), rate), unit, rate, count)
+    if run.parts:
+        raise raw.wrong("a wrench is read from one run, and this dataset has several; choose one, such as episodes=0")
+    t = run.t if run.instants is None else run.instants
     if wrench is None or isinstance(wrench, str):
         name = wrench or "wrench"
         if name in raw.names:

@@ -21,7 +21,7 @@ from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
 from dalembert.robot.terms.term import SLIDING_UNITS
@@ -109,8 +109,7 @@ class GroupChange:
     adjusted: float = math.nan
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class FrictionChange:
     """The friction torque of one joint at five speeds, before and after: ½(τ(v) − τ(−v)), (5,) each, without load.
 
@@ -263,8 +262,7 @@ def _table(record: Any, *further: str) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class ParameterTrend:
     """One base parameter over several fits: values and std (m,), and the p-value of their spread if it were constant."""
 
@@ -300,8 +298,10 @@ class FitTrend:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The name of each fit: its file, and the date of its log if the dates differ."""
-        dated = len({(record.log_date or "")[:10] for record in self.records}) > 1
-        labels = [_label(record, dated) for record in self.records]
+        days = [(record.log_date or "")[:10] for record in self.records]
+        names = [os.path.basename(record.source).removesuffix(".json") for record in self.records]
+        dated = zip(names, days if len(set(days)) > 1 else [""] * len(days), strict=True)
+        labels = [f"{name} ({day})" if day else name for name, day in dated]
         alike = len(set(labels)) < len(labels)
         return tuple(f"{k}: {label}" if alike else label for k, label in enumerate(labels, 1))
 
@@ -338,18 +338,16 @@ def compare_fits(*fits: AnyFit, level: float = LEVEL) -> FitTrend:
     records = tuple(as_record(fit) for fit in fits)
     steps = tuple(comparison(after, before, level=level) for before, after in zip(records, fits[1:], strict=False))
     shared = [name for name in records[-1].names if all(_comparable(records[-1], x, name) for x in records)]
-    places = [[record.names.index(name) for name in shared] for record in records]
-    values = np.array([record.parameters[at] for record, at in zip(records, places, strict=True)])
-    std = np.array([_errors_of(record)[at] for record, at in zip(records, places, strict=True)])
-    last = records[-1]
-    trends = []
-    for k, name in enumerate(shared):
-        x, weight = values[:, k], np.maximum(std[:, k], 1e-300) ** -2.0
-        mean = float(np.sum(weight * x) / np.sum(weight))
-        at = places[-1][k]
-        p = _beyond(float(np.sum(weight * (x - mean) ** 2)), len(records) - 1)
+    last, trends = records[-1], []
+    for name in shared:
+        places = [record.names.index(name) for record in records]
+        values = np.array([record.parameters[k] for record, k in zip(records, places, strict=True)])
+        std = np.array([_errors_of(record)[k] for record, k in zip(records, places, strict=True)])
+        weight, at = np.maximum(std, 1e-300) ** -2.0, places[-1]
+        mean = float(np.sum(weight * values) / np.sum(weight))
+        p = _beyond(float(np.sum(weight * (values - mean) ** 2)), len(records) - 1)
         trends.append(
-            ParameterTrend(name, last.joints[at], kind_of_parameter(last, at), unit_of(last, at), x, std[:, k], p)
+            ParameterTrend(name, last.joints[at], kind_of_parameter(last, at), unit_of(last, at), values, std, p)
         )
     return FitTrend(records, steps, tuple(_adjusted(trends)), level)
 
@@ -380,8 +378,9 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
         p = math.erfc(abs(float(difference[k])) / max(math.hypot(*stds), 1e-300) / math.sqrt(2.0))
         about = (name, new.joints[j[k]], kind_of_parameter(new, j[k]), _title_of(new, j[k]), unit_of(new, j[k]))
         changes.append(ParameterChange(*about, float(old.parameters[i[k]]), float(new.parameters[j[k]]), *stds, p))
-    curves = [_friction_change(old, new, joint) for joint in _actuated(new)]
-    laws = {x.joint: x.same_law for x in curves if x is not None}
+    actuated = [new.tree_joint_names.index(name) for name in new.joint_names if name in new.tree_joint_names]
+    curves = [change for joint in actuated if (change := _friction_change(old, new, joint)) is not None]
+    laws = {x.joint: x.same_law for x in curves}
     groups = []
     for joint, kind in dict.fromkeys((x.joint, x.kind) for x in changes):
         if kind == "friction" and not laws.get(joint, True):
@@ -390,9 +389,9 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
         square, freedom = mahalanobis(difference[mine], covariance[np.ix_(mine, mine)])
         names = tuple(shared[k] for k in mine)
         groups.append(GroupChange(joint, kind, names, math.sqrt(square), freedom, _beyond(square, freedom)))
-    tested = [x for x in curves if x is not None and not x.same_law]
+    tested = [x for x in curves if not x.same_law]
     together = _adjusted([*groups, *tested])  # one family of tests
-    friction = {x.joint: x for x in (*(x for x in curves if x is not None), *together[len(groups) :])}
+    friction = {x.joint: x for x in (*curves, *together[len(groups) :])}
     result = FitComparison(
         old, new, tuple(_adjusted(changes)), tuple(together[: len(groups)]), tuple(friction.values()), missing,
         _former_error(after, old), level,
@@ -509,11 +508,6 @@ def _covariance(record: FitRecord) -> Array:
     return np.nan_to_num(record.covariance, nan=0.0, posinf=0.0, neginf=0.0) * scale
 
 
-def _actuated(record: FitRecord) -> list[int]:
-    """The joints of q among those of the tree."""
-    return [record.tree_joint_names.index(name) for name in record.joint_names if name in record.tree_joint_names]
-
-
 def _friction_change(old: FitRecord, new: FitRecord, joint: int) -> FrictionChange | None:
     """The friction torques of both fits at speeds that both logs reach; None if a joint is at rest in one of them."""
     at = new.joint_names.index(new.tree_joint_names[joint])
@@ -573,8 +567,3 @@ def _arrow(before: float, after: float, unit: str, z: float) -> str:
     sigmas = f"{abs(z):.0f}" if abs(z) >= 10 else f"{abs(z):.2g}"
     text = f"{before:.{digits}g} → {after:.{digits}g} {unit}".rstrip() + f" ({share}{sigmas} σ)"
     return text.replace("-", "−")
-
-
-def _label(record: FitRecord, dated: bool) -> str:
-    name = os.path.basename(record.source).removesuffix(".json")
-    return f"{name} ({record.log_date[:10]})" if record.log_date and dated else name

@@ -21,16 +21,17 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.environment.version import __version__
 from dalembert.base.files import read_bounded, whole_file
 from dalembert.base.tables.located import REQUIRED, Table, finite_float
-from dalembert.base.tables.wording import shown
+from dalembert.base.tables.wording import shown, some
 from dalembert.errors import DalembertError
 from dalembert.robot.terms import TERMS, Offset, Term
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
-from dalembert.work.identification.fitting.columns import pattern_of
+from dalembert.work.identification.fitting.covariance import standard_deviations
 from dalembert.work.identification.fitting.fit_options import CHOICES, EstimatorOptions, FilterOptions, ModelOptions
+from dalembert.work.identification.fitting.model_parameters import pattern_of
 from dalembert.work.identification.fitting.parameter_set import (
     FRICTION,
     SLOPE_UNITS,
@@ -41,7 +42,7 @@ from dalembert.work.identification.fitting.parameter_set import (
 )
 
 if TYPE_CHECKING:
-    from dalembert.work.identification.fitting.result import Identification, PredictedRun
+    from dalembert.work.identification.fitting.result import Identification
     from dalembert.work.identification.records.fit_comparison import FitComparison
 
 
@@ -67,8 +68,7 @@ def _stored(read: str, *shape: str, null: Any = REQUIRED, default: Any = MISSING
     return field(default=default, metadata={"read": read, "shape": shape, "null": null})
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class RunErrors:
     """Prediction errors of a fit on one run: relative errors of all joints and of each (n,), rms (n,) in N m or N.
 
@@ -157,9 +157,8 @@ class FitRecord:
     unidentified: tuple[str, ...] = _stored("base_names")
     runs: tuple[RunErrors, ...] = _stored("runs")
     gains: Array | None = _stored("finite", "n", null=None, default=None)
-    formula_covariance: Array | None = _stored(
-        "finite", "b", "b", null=None, default=None
-    )  # (b, b) from the formula for stationary residuals, which has full rank
+    # (b, b) from the formula for stationary residuals, which has full rank
+    formula_covariance: Array | None = _stored("finite", "b", "b", null=None, default=None)
     error_scale: Array | None = _stored("finite", "b", null=None, default=None)
     notes: tuple[str, ...] = _stored("texts", default=())
     warnings: tuple[str, ...] = _stored("texts", default=())
@@ -178,9 +177,7 @@ class FitRecord:
     @cached_property
     def std(self) -> Array:
         """Standard deviations (b,); infinite for parameters that the log does not determine."""
-        out = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        out[[name in self.unidentified for name in self.names]] = np.inf
-        return out
+        return standard_deviations(self.covariance, self.names, self.unidentified)
 
     def __repr__(self) -> str:
         words = f"{len(self.names)} base parameters, relative error {100 * self.runs[0].relative_error:.3g} %"
@@ -192,8 +189,8 @@ class FitRecord:
         """The parameter set of the fit, for an arm with the same joints."""
         if arm.joint_names != self.joint_names:
             raise DalembertError(
-                f"{self.source} belongs to arm '{self.arm}' with joints {_few(self.joint_names)}, and arm '{arm.name}' has "
-                f"{_few(arm.joint_names)}; give the arm that was identified"
+                f"{self.source} belongs to arm '{self.arm}' with joints {some(self.joint_names, 4)}, and arm '{arm.name}' has "
+                f"{some(arm.joint_names, 4)}; give the arm that was identified"
             )
         chosen = ParameterSet(
             arm, dict(enumerate(self.friction_kinds)), _which(self.two_sided), _which(self.offset), self.rotor,
@@ -340,6 +337,9 @@ def record_of(fit: Identification) -> FitRecord:
             "extra columns out, or make them terms"
         )
     members, bodies = [parameters.members[k] for k in base.independent], range(arm.mechanism.tree.n)
+    errors = (
+        {entry.name: getattr(run, entry.name) for entry in fields(RunErrors)} for run in (fit.run, *fit.validation)
+    )
     return FitRecord(
         arm=arm.name, joint_names=tuple(arm.joint_names),
         tree_joint_names=tuple(joint.name for joint in arm.robot.tree_joints),
@@ -355,7 +355,7 @@ def record_of(fit: Identification) -> FitRecord:
         load_from=parameters.load_from, tolerance=base.tolerance, condition=fit.condition,
         scaled_condition=fit.scaled_condition, noise=fit.noise, correlation=fit.correlation, rate=ready.rate / ready.every,
         cutoff=ready.cutoff, speeds=np.percentile(np.abs(ready.qd), FASTEST, axis=0), essential=fit.essential,
-        unidentified=fit.unidentified, runs=tuple(_errors(run) for run in (fit.run, *fit.validation)), gains=fit.gains,
+        unidentified=fit.unidentified, runs=tuple(RunErrors(**values) for values in errors), gains=fit.gains,
         formula_covariance=fit.formula_covariance,
         error_scale=None if fit.folds is None else fit.folds.error_scale,
         notes=fit.notes, warnings=fit.warnings, log_date=_date_of([log.source for log in ready.log.separate]),
@@ -414,10 +414,6 @@ def _value_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _errors(run: PredictedRun) -> RunErrors:
-    return RunErrors(**{entry.name: getattr(run, entry.name) for entry in fields(RunErrors)})
-
-
 def _date_of(sources: Sequence[str]) -> str | None:
     """When the most recent of some files was changed; None if one of them is not a file."""
     try:
@@ -425,10 +421,6 @@ def _date_of(sources: Sequence[str]) -> str | None:
     except (OSError, ValueError):
         return None
     return datetime.datetime.fromtimestamp(last, datetime.UTC).isoformat(timespec="seconds")
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" … ({len(names)})" if len(names) > 4 else "")
 
 
 def plain(value: Any) -> Any:
@@ -520,11 +512,7 @@ class _StoredTable(Table):
 
     def each(self, key: str, must: str, valid: Callable[[Any], bool], count: int | None = None) -> tuple[Any, ...]:
         value = self.get(key)
-        if (
-            not isinstance(value, list)
-            or len(value) != (len(value) if count is None else count)
-            or not all(map(valid, value))
-        ):
+        if not (isinstance(value, list) and count in (None, len(value)) and all(map(valid, value))):
             raise self.wrong(key, value, f"a list of {must}" if count is None else f"a list of {count} {must}")
         return tuple(value)
 
@@ -646,7 +634,16 @@ class _StoredTable(Table):
 
 def _record_of_file(whole: Any, where: str) -> FitRecord:
     """The record in the content of a file."""
-    _check_format(whole, where)
+    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+        raise DalembertError(
+            f"{where}: this is not the result of an identification, or one of an older dalembert, without the covariance that "
+            "is needed; create it with 'dalembert identify --json'"
+        )
+    version = whole.get("version")
+    if not _is_index(version, 1, VERSION + 1):
+        raise DalembertError(
+            f"{where}: version is {shown(version)}, and this dalembert reads 1 to {VERSION}; update dalembert for a later one"
+        )
     table = _StoredTable(whole, where, None)
     keys = {"n": "joint_names", "tree": "tree_joint_names", "b": "names", "p": "standard_names"}
     table.sizes = {size: len(table.texts(key)) for size, key in keys.items()}
@@ -672,25 +669,6 @@ def _record_of_file(whole: Any, where: str) -> FitRecord:
             f"{where}: covariance has a negative number on its diagonal; variances are at least 0, so the file is damaged"
         )
     return record
-
-
-def _check_format(whole: Any, where: str) -> None:
-    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
-        if isinstance(whole, dict) and {"names", "parameters", "std"} <= whole.keys():
-            raise DalembertError(
-                f"{where}: this result was written by an older dalembert, without the covariance that is needed; create it "
-                "again with 'dalembert identify --json'"
-            )
-        raise DalembertError(
-            f"{where}: this is not the result of an identification; give a file of 'dalembert identify --json'"
-        )
-    version: Any = whole.get("version")
-    if not _is_index(version, 1, math.inf):
-        raise DalembertError(f"{where}: version is {shown(version)}; it must be a whole number from 1 to {VERSION}")
-    if version > VERSION:
-        raise DalembertError(
-            f"{where}: version is {shown(version)}, and this dalembert reads up to {VERSION}; update dalembert"
-        )
 
 
 def _which(flags: Sequence[bool]) -> list[int]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.progress import Progress
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.files.journal import Journal
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
@@ -33,14 +33,15 @@ from dalembert.work.identification.records.fit_record import FitRecord, kind_of_
 from dalembert.work.logs.conditioning import usual_step
 from dalembert.work.logs.log import Log, joined
 
+FitOf = Callable[[Log, Progress], Identification]  # a whole identification from a log
+
 MOST = 50  # largest number of folds
 FAR = 1.5  # ratio between the spread over folds and the standard deviation, or its inverse, that is reported
 FEWEST = 3  # smallest number of folds for a meaningful spread
 NAMED = 4  # largest number of parameters that a sentence names
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Fold:
     """One part that was left out, and the fit to all others.
 
@@ -213,12 +214,7 @@ def check_folds(folds: int | str) -> None:
 
 
 def cross_validated(
-    result: Identification,
-    whole: Log,
-    fit_of: Callable[[Log, Progress], Identification],
-    folds: int | str,
-    step: Progress,
-    journal: Journal | None = None,
+    result: Identification, whole: Log, fit_of: FitOf, folds: int | str, step: Progress, journal: Journal
 ) -> Folds:
     """The folds of an identification.
 
@@ -228,7 +224,6 @@ def cross_validated(
     step    called with "fold 2 of 5" and the fraction of that fold that is done
     journal of a run that can be resumed, in which every fold is a step
     """
-    journal = journal or Journal()
     parts = run_parts(whole) if folds == "runs" else time_parts(whole, int(folds))
     record, out, values = result.record, [], []
     for k, (name, left_out, kept) in enumerate(parts):
@@ -247,34 +242,25 @@ def cross_validated(
     return Folds(tuple(out), record.names, np.array(values), record.std, groups, result.relative_error)
 
 
-def _judged(
-    record: FitRecord,
-    fit_of: Callable[[Log, Progress], Identification],
-    name: str,
-    left_out: Log,
-    kept: Log,
-    step: Progress,
-) -> dict[str, Any]:
+def _judged(record: FitRecord, fit_of: FitOf, name: str, left_out: Log, kept: Log, step: Progress) -> dict[str, Any]:
     """The fields of a fold, and the ``values`` that it has for the parameters of a record."""
     try:
         fit = fit_of(kept, step)
         run = fit.judged(left_out)
     except DalembertError as problem:
         raise DalembertError(f"{name} cannot be left out and predicted: {problem}; or use fewer folds") from None
-    span = (float(left_out.t.min()), float(left_out.t.max()))
-    size, errors = float(np.linalg.norm(run.measured)), (run.relative_error, run.joint_errors, run.rms)
-    at_rest = (run.moving_error, run.resting_error)
-    fold = Fold(name, span, size, *errors, *at_rest, fit.names, fit.parameters, run.conditioned.cutoff)
-    entries = {entry.name: getattr(fold, entry.name) for entry in fields(Fold)}
-    return {**entries, "values": _like(record, fit.record)}
-
-
-def _like(record: FitRecord, other: FitRecord) -> Array:
-    """The parameters of another fit in the order of a record's; NaN for those that it does not have."""
-    at = {name: k for k, name in enumerate(other.names)}
-    return np.array(
-        [other.parameters[at[name]] if same_parameter(record, other, name) else np.nan for name in record.names]
-    )
+    known = {
+        key: value
+        for key, value in zip(fit.names, fit.parameters, strict=True)
+        if same_parameter(record, fit.record, key)
+    }
+    errors = ("relative_error", "joint_errors", "rms", "moving_error", "resting_error")
+    return {
+        "name": name, "span": (float(left_out.t.min()), float(left_out.t.max())),
+        "size": float(np.linalg.norm(run.measured)), **{error: getattr(run, error) for error in errors},
+        "names": fit.names, "parameters": fit.parameters, "cutoff": run.conditioned.cutoff,
+        "values": np.array([known.get(key, np.nan) for key in record.names]),
+    }  # fmt: skip
 
 
 def time_parts(whole: Log, count: int) -> list[tuple[str, Log, Log]]:

@@ -10,8 +10,8 @@ above it the torques are noise and vibration, which no model predicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,33 +19,16 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.extras import extra
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
-from dalembert.work.logs.conditioning import (
-    BLOCK,
-    ENERGY,
-    GAP,
-    REACH,
-    SPACING,
-    USUAL,
-    WIDE,
-    Conditioned,
-    EvenSamples,
-    Stretch,
-    above_noise,
-    bandwidth,
-    even_stretches,
-    filtered_states,
-    low_pass,
-    spectrum,
-    usual_step,
-    with_rests,
-)
+from dalembert.work.identification.fitting.covariance import runs_of_equal
+from dalembert.work.logs import conditioning
+from dalembert.work.logs.conditioning import Conditioned, Stretch
 from dalembert.work.logs.log import Log
 
 PER_PART = 4  # blocks per part that is left out: their spread gives the standard error
 BAND = 0.999  # the fraction of the torques' power that the highest cut-off passes
-SLOWEST, FASTEST = 4.0, 60.0  # the lowest and the highest cut-off, relative to the bandwidth of the motion
+SLOWEST, FASTEST = 4.0, 60.0  # the lowest and the highest cut-off, relative to the conditioning.bandwidth of the motion
 COUNT = 7  # number of cut-offs that are tried
 OVERSAMPLED = 12.0  # samples that are kept per period of the highest cut-off
 SHORTEST = 12.0  # minimum length of the longest stretch, in periods of the lowest cut-off
@@ -58,14 +41,6 @@ class TooShortError(DalembertError):
     """A log that is too short to be divided into blocks."""
 
 
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """The blocks of the kept samples: ``part`` (B,), ascending, is the part with which each block is left out."""
-
-    part: NDArray[np.intp]
-    parts: int
-
-
 class Material:
     """A log that is prepared for evaluation at several cut-offs.
 
@@ -76,10 +51,10 @@ class Material:
 
     def __init__(self, log: Log, parts: int, cutoff: float | None) -> None:
         self.log = log
-        rate = 1.0 / usual_step(log)
+        rate = 1.0 / conditioning.usual_step(log)
         motion, torque = power_limits(log, rate)
         longest = max(float(np.ptp(part.t)) for part in log.separate)
-        slowest = min(1.0 / usual_step(part) for part in log.separate)
+        slowest = min(1.0 / conditioning.usual_step(part) for part in log.separate)
         lowest = max(SLOWEST * motion, SHORTEST / longest)
         highest = min(max(torque, 2.5 * lowest), FASTEST * motion, 0.2 * slowest)
         if cutoff is None and SHORTEST / longest > highest:
@@ -91,9 +66,11 @@ class Material:
         self.cutoffs = np.geomspace(lowest, highest, COUNT) if cutoff is None else np.array([cutoff])
         self.band = float(np.sqrt(lowest * highest))
         every = max(1, int(rate / (OVERSAMPLED * max(self.band, float(self.cutoffs[-1])))))
-        whole, _ = even_stretches(log, 1.0 / rate, GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1])))
+        whole, _ = conditioning.even_stretches(
+            log, 1.0 / rate, conditioning.GAP / float(np.sqrt(self.cutoffs[0] * self.cutoffs[-1]))
+        )
         self.rate, self.thinned = rate / every, every > 1
-        needed = 2 * round(REACH / float(self.cutoffs[0]) * self.rate) + 4 * SPACING
+        needed = 2 * round(conditioning.REACH / float(self.cutoffs[0]) * self.rate) + 4 * conditioning.SPACING
         self.stretches = [thinned for stretch in whole if len((thinned := thin(stretch, rate, every)).t) > needed]
         if not self.stretches:
             raise TooShortError(f"{log.source}: no stretch of the log is long enough for blocks of time")
@@ -103,18 +80,18 @@ class Material:
     def at(self, cutoff: float) -> tuple[Conditioned, Conditioned]:
         """(for the fit, for the evaluation): states low-passed at twice the cut-off, torques at the cut-off, and at the
         band."""
-        smooth = [filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches]
-        pieces = tuple(with_rests(smooth, self.rate, cutoff))
-        every = max(1, int(self.rate / (SPACING * cutoff)))
+        smooth = [conditioning.filtered_states(stretch, self.rate, cutoff) for stretch in self.stretches]
+        pieces = tuple(conditioning.with_rests(smooth, self.rate, cutoff))
+        every = max(1, int(self.rate / (conditioning.SPACING * cutoff)))
         fit = Conditioned(pieces, self.rate, cutoff, every, 0, self.log)
         fit = replace(fit, edge=fit.reach)
-        every = max(1, int(self.rate / (SPACING * self.band)))
-        lost = round(REACH / float(self.cutoffs[0]) * self.rate)
+        every = max(1, int(self.rate / (conditioning.SPACING * self.band)))
+        lost = round(conditioning.REACH / float(self.cutoffs[0]) * self.rate)
         judged = Conditioned(pieces, self.rate, self.band, every, 0, self.log)
         return fit, replace(judged, edge=max(lost, judged.reach))
 
-    def blocks(self, ready: Conditioned, gap: float) -> tuple[NDArray[np.intp], Blocks]:
-        """The block of every kept sample, −1 for those within ``gap`` seconds of another part."""
+    def blocks(self, ready: Conditioned, gap: float) -> tuple[NDArray[np.intp], int]:
+        """The block of every kept sample, −1 for those within ``gap`` seconds of another part; and the number of parts."""
         sizes = np.array([len(kept) for kept in ready.kept])
         runs = self._runs(ready)
         lengths = np.bincount(runs, sizes)
@@ -133,7 +110,7 @@ class Material:
             margin = int(min(gap * ready.rate / ready.every, LONGEST_GAP * len(mine)))
             near[mine[:margin]] = near[mine[len(mine) - margin :]] = True
         block = PER_PART * part + inside
-        return np.where(near, -1, block), Blocks(np.arange(count * PER_PART) // PER_PART, count)
+        return np.where(near, -1, block), count
 
     def _runs(self, ready: Conditioned) -> NDArray[np.intp]:
         """The run that each piece belongs to."""
@@ -141,14 +118,12 @@ class Material:
         return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
 
 
-def thin(stretch: EvenSamples, rate: float, every: int) -> EvenSamples:
-    """One sample in ``every``, after low-pass filtering."""
+def thin(log: Log, rate: float, every: int) -> Log:
+    """One sample in ``every``, after low-pass filtering of all but the temperatures."""
     if every == 1:
-        return stretch
-    t, q, qd, tau, warm = stretch
-    q, tau = (low_pass(x, rate, 0.4 * rate / every)[::every] for x in (q, tau))
-    qd = None if qd is None else low_pass(qd, rate, 0.4 * rate / every)[::every]
-    return EvenSamples(t[::every], q, qd, tau, None if warm is None else warm[::every])
+        return log
+    smooth = log.mapped(lambda x: conditioning.low_pass(x, rate, 0.4 * rate / every), "q", "qd", "tau")
+    return smooth.rows(slice(None, None, every))
 
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:
@@ -158,10 +133,10 @@ def power_limits(log: Log, rate: float) -> tuple[float, float]:
 
     limits: list[list[tuple[int, float]]] = [[], []]  # (samples, frequency) of every run: of its motion, of its torques
     for part in log.separate:
-        own = 1.0 / usual_step(part)
+        own = 1.0 / conditioning.usual_step(part)
         g, power = welch(part.tau, own, nperseg=min(len(part), int(20 * own)), axis=0, detrend="linear")
-        motion = bandwidth(*spectrum(part, own), ENERGY, USUAL)
-        torque = bandwidth(g, above_noise(power), BAND, 2 * USUAL)
+        motion = conditioning.bandwidth(*conditioning.spectrum(part, own), conditioning.ENERGY, conditioning.USUAL)
+        torque = conditioning.bandwidth(g, conditioning.above_noise(power), BAND, 2 * conditioning.USUAL)
         for values, limit in zip(limits, (motion, torque), strict=True):
             values += [] if limit is None else [(len(part), limit)]
 
@@ -173,28 +148,26 @@ def power_limits(log: Log, rate: float) -> tuple[float, float]:
     return motion, pooled(limits[1], 10.0 * motion)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Grams:
     """[Y, τ]ᵀ[Y, τ] of every block and joint.
 
     G        for each joint (B, p_j + 1, p_j + 1)
     columns  for each joint the columns that act on it
     rows     (n, B) the number of equations
-    blocks   the part with which each block is left out
+    parts    number of parts that are left out, of ``PER_PART`` blocks each
     """
 
     G: list[Array]
     columns: list[NDArray[np.intp]]
     rows: Array
-    blocks: Blocks
+    parts: int
 
     @cached_property
     def without_parts(self) -> list[Array]:
         """For each joint the sums over all blocks except those of one part, and over all blocks: (parts + 1, p_j + 1,
         p_j + 1)."""
-        starts = np.searchsorted(self.blocks.part, np.arange(self.blocks.parts))
-        by_part = [np.add.reduceat(G, starts, axis=0) for G in self.G]
+        by_part = [np.add.reduceat(G, range(0, self.parts * PER_PART, PER_PART), axis=0) for G in self.G]
         return [np.concatenate([x.sum(axis=0) - x, x.sum(axis=0)[None]]) for x in by_part]
 
 
@@ -209,13 +182,13 @@ def moving_weights(piece: Stretch, kept: NDArray[np.intp], fastest: Array) -> Ar
 
 
 def several_grams(
-    low_passes: Sequence[Conditioned], labels: Sequence[tuple[NDArray[np.intp], Blocks]],
+    low_passes: Sequence[Conditioned], labels: Sequence[tuple[NDArray[np.intp], int]],
     columns: Sequence[NDArray[np.intp]], rows: Rows, weights: Weights,
 ) -> list[Grams]:  # fmt: skip
     """The Gram matrices of the same pieces with several low-passes, computing the equations only once."""
     reach = max(ready.reach for ready in low_passes)
-    sums = [_GramSums(ready, label, blocks, columns) for ready, (label, blocks) in zip(low_passes, labels, strict=True)]
-    size = max(BLOCK, WIDE * reach)
+    sums = [_GramSums(ready, label, parts, columns) for ready, (label, parts) in zip(low_passes, labels, strict=True)]
+    size = max(conditioning.BLOCK, conditioning.WIDE * reach)
     for number, piece in enumerate(low_passes[0].pieces):
         for start in range(0, len(piece.t), size):
             inside = [each.kept(number, start, start + size) for each in sums]
@@ -227,18 +200,18 @@ def several_grams(
             for each, kept in zip(sums, inside, strict=True):
                 if len(kept):
                     each.take(part, kept - first, unit_torques, weights(part, kept - first))
-    return [Grams(each.G, list(columns), each.counts, each.blocks) for each in sums]
+    return [Grams(each.G, list(columns), each.counts, each.parts) for each in sums]
 
 
 class _GramSums:
     """Accumulated Gram matrices of blocks."""
 
     def __init__(
-        self, ready: Conditioned, label: NDArray[np.intp], blocks: Blocks, columns: Sequence[NDArray[np.intp]]
+        self, ready: Conditioned, label: NDArray[np.intp], parts: int, columns: Sequence[NDArray[np.intp]]
     ) -> None:
-        self.ready, self.label, self.blocks, self.done = ready, label, blocks, 0
-        self.G = [np.zeros((len(blocks.part), len(places) + 1, len(places) + 1)) for places in columns]
-        self.counts = np.zeros((len(columns), len(blocks.part)))
+        self.ready, self.label, self.parts, self.done = ready, label, parts, 0
+        self.G = [np.zeros((PER_PART * parts, len(places) + 1, len(places) + 1)) for places in columns]
+        self.counts = np.zeros((len(columns), PER_PART * parts))
 
     def kept(self, piece: int, start: int, end: int) -> NDArray[np.intp]:
         """The kept ones among some samples of a piece."""
@@ -250,18 +223,10 @@ class _GramSums:
         mine = self.label[self.done : self.done + len(kept)]
         self.done += len(kept)
         tau = self.ready.low_passed(piece.tau.T, kept)
-        runs = [(b, some) for b, some in runs_of(mine) if b >= 0]
+        runs = [(b, some) for b, some in runs_of_equal(mine) if b >= 0]
         for j, (G, columns) in enumerate(zip(self.G, rows, strict=True)):
             X = np.vstack([self.ready.low_passed(columns, kept), tau[j]])
             X *= weights[j]
             for b, some in runs:
                 G[b] += X[:, some] @ X[:, some].T
                 self.counts[j, b] += np.count_nonzero(weights[j, some] == 1.0)
-
-
-def runs_of(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
-    """(label, slice) of every run of equal labels."""
-    cuts = np.flatnonzero(np.diff(labels)) + 1
-    for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
-        if end > start:
-            yield int(labels[start]), slice(int(start), int(end))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.work.identification.selection.blocks import Grams, TooShortError
+from dalembert.work.identification.selection.blocks import PER_PART, Grams, TooShortError
 
 NOISELESS = 1e-8  # of a joint's squares: smaller errors are rounding errors and ignored
 RIDGE = 1e-10  # for columns of length one: regularises those that a part of the log does not determine
@@ -18,27 +18,27 @@ class CrossValidation:
     """Fits that leave out one part each, and their errors there, for any choice of columns.
 
     fitted, judged  Gram matrices of the equations for fitting and for evaluation
-    size            P, the number of columns
-    start           (P,) initial values, kept by columns that the log does not determine
+    start           (P,) initial values of all columns, kept by those that the log does not determine
     precision       (P, P) of a prior around ``start``, or None
-    weights         (n,) 1/σ_j
-    usual           (n,) squares per equation in units of which errors are expressed
+    weights         (n,) 1/σ_j; 1 by default
+    usual           (n,) squares per equation in units of which errors are expressed; 1 by default
     """
 
     def __init__(
-        self, fitted: Grams, judged: Grams, size: int, start: Array, weights: Array, usual: Array, precision: Array | None = None
-    ) -> None:  # fmt: skip
-        self.fitted, self.judged, self.size, self.start = fitted, judged, size, start
-        self.weights, self.usual, self.precision = weights, usual, precision
-        self.parts = judged.blocks.parts
+        self, fitted: Grams, judged: Grams, start: Array, weights: Array | None = None, usual: Array | None = None
+    ) -> None:
+        self.fitted, self.judged, self.start, self.size = fitted, judged, start, len(start)
+        self.weights, self.usual = (np.ones(len(fitted.G)) if x is None else x for x in (weights, usual))
+        self.precision: Array | None = None
+        self.parts, size = judged.parts, self.size
         sums = np.zeros((self.parts + 1, size + 1, size + 1))
-        for others, columns, w in zip(fitted.without_parts, fitted.columns, weights, strict=True):
+        for others, columns, w in zip(fitted.without_parts, fitted.columns, self.weights, strict=True):
             at = np.append(columns, size)
             sums[:, at[:, None], at] += w**2 * others
         self.normal = sums  # the last is that of all parts
         rows = judged.rows.sum(axis=0)
         self.counted = np.flatnonzero(rows > 0)  # blocks that have equations
-        if len(set(judged.blocks.part[self.counted].tolist())) < 2:
+        if len(set((self.counted // PER_PART).tolist())) < 2:
             raise TooShortError("the arm moves in fewer than two of the parts of the log that cross-validation needs")
 
     def solve(self, k: int, columns: NDArray[np.intp]) -> tuple[Array, float]:
@@ -50,14 +50,9 @@ class CrossValidation:
         """(π (K, P), squared residuals (K,)) of several fits, each without its part."""
         at = np.append(columns, self.size)
         N = self.normal[chosen, at[:, None], at]
-        A, start = N[:, :-1, :-1], self.start[columns]
-        b = N[:, :-1, -1] - A @ start
-        if self.precision is not None:
-            A = A + self.precision[np.ix_(columns, columns)]
-        d = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))
-        S = A * d[:, :, None] * d[:, None, :]
-        S[:, np.arange(len(columns)), np.arange(len(columns))] += RIDGE
-        x = start + d * np.linalg.solve(S, (d * b)[:, :, None])[:, :, 0]
+        x = regularised(
+            N, self.start[columns], None if self.precision is None else self.precision[np.ix_(columns, columns)]
+        )
         pi = np.zeros((len(N), self.size))
         pi[:, columns] = x
         full = np.column_stack([x, np.full(len(N), -1.0)])
@@ -65,9 +60,8 @@ class CrossValidation:
 
     def squares(self, pi: Array, part: int | None) -> Array:
         """(n, B) the squared residuals of π in the evaluation equations, in the blocks of a part or in all of them."""
-        blocks = self.judged.blocks.part
-        out = np.zeros((len(self.judged.G), len(blocks)))
-        mine = slice(0, len(blocks)) if part is None else slice(*np.searchsorted(blocks, [part, part + 1]))
+        out = np.zeros_like(self.judged.rows)
+        mine = slice(None) if part is None else slice(PER_PART * part, PER_PART * (part + 1))
         full = np.append(pi, -1.0)
         for j, (G, columns) in enumerate(zip(self.judged.G, self.judged.columns, strict=True)):
             x = full[np.append(columns, self.size)]
@@ -80,7 +74,7 @@ class CrossValidation:
         ``variants`` are sets of columns; every fit uses the one with the smallest residual on the data that it is
         fitted to.
         """
-        out = np.zeros((len(self.judged.G), len(self.judged.blocks.part)))
+        out = np.zeros_like(self.judged.rows)
         count = self.parts + (len(variants) > 1)  # the fit to all parts decides the variant
         fits = [self._solved(slice(0, count), columns) for columns in variants]
         best = np.argmin([left for _, left in fits], axis=0)
@@ -104,6 +98,39 @@ class CrossValidation:
         return float(np.sqrt(errors.sum() / max(whole, 1e-300)))
 
 
+def regularised(N: Array, start: Array, precision: Array | None = None) -> Array:
+    """(K, p) least squares from [Y, τ]ᵀ[Y, τ] (K, p + 1, p + 1), with a prior around ``start`` (p,) of this precision."""
+    A = N[:, :-1, :-1]
+    b = N[:, :-1, -1] - A @ start
+    if precision is not None:
+        A = A + precision
+    d = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))
+    S = A * d[:, :, None] * d[:, None, :]
+    S[:, np.arange(len(start)), np.arange(len(start))] += RIDGE
+    return np.asarray(start + d * np.linalg.solve(S, (d * b)[:, :, None])[:, :, 0])
+
+
+def joint_noise(totals: Sequence[Array], columns: Sequence[NDArray[np.intp]], rows: Array, pi: Array) -> Array:
+    """σ_j (n,) of π in the equations with these Gram matrices and numbers of rows; none below 1e-6 of the largest."""
+    full = [np.append(pi[at], -1.0) for at in columns]
+    left = [x @ G @ x for G, x in zip(totals, full, strict=True)]
+    noise = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows.sum(axis=1), 1.0))
+    return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
+
+
+def noise_weights(
+    fitted: Grams, judged: Grams, start: Array, columns: NDArray[np.intp], totals: Sequence[Array]
+) -> tuple[Array, Array]:
+    """1/σ_j (n,) of the noise that remains after fitting some columns to all parts, and that fit (P,)."""
+    weights = None
+    for _ in range(2):
+        cv = CrossValidation(fitted, judged, start, weights)
+        pi, _ = cv.solve(cv.parts, columns)
+        weights = 1.0 / joint_noise(totals, fitted.columns, fitted.rows, pi)
+    assert weights is not None
+    return weights, pi
+
+
 def usual_squares(judged: Grams, errors: Array) -> Array:
     """(n,) squares per equation of these errors, none below the rounding errors of the torques."""
     rows = np.maximum(judged.rows.sum(axis=1), 1.0)
@@ -120,6 +147,13 @@ def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
     means = np.array([some.mean() for some in np.array_split(d, min(parts, len(d)))])
     errors = [float(x.std(ddof=1) / np.sqrt(len(x))) for x in (d, means) if len(x) > 1]
     return float(d.mean()), max(errors, default=0.0)
+
+
+def relative_gain(a: Array, b: Array, parts: int) -> tuple[float, float]:
+    """(mean, its standard error) of the difference between the scores a (B,) and b, relative to a."""
+    gain, spread = difference(a, b, parts)
+    size = max(float(a.mean()), 1e-300)
+    return gain / size, spread / size
 
 
 def better_in(a: Array, b: Array, parts: int) -> float:

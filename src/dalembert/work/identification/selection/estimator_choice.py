@@ -7,7 +7,7 @@ Every candidate computes π from the Gram matrices of all parts but one and is e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,21 +16,36 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.base.files.journal import Journal
 from dalembert.errors import DalembertError
-from dalembert.work.identification.fitting.base_parameters import base_parameters, random_states
+from dalembert.work.identification.fitting.base_parameters import base_parameters, smallest_inertia
 from dalembert.work.identification.fitting.energy_method import energy_equations
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.log_equations import levels
+from dalembert.work.identification.fitting.model_parameters import belief_of
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.identification.fitting.physical_consistency import Belief, ConsistentProblem
 from dalembert.work.identification.fitting.result import make_run
 from dalembert.work.identification.fitting.robust import CORNER, robust_scale, row_weights
 from dalembert.work.identification.fitting.solution import correlation_times
 from dalembert.work.identification.fitting.triangular_systems import column_lengths
-from dalembert.work.identification.selection.blocks import STILL, Grams, Material, moving_weights, several_grams
-from dalembert.work.identification.selection.crossvalidation import CrossValidation, difference, usual_squares
+from dalembert.work.identification.selection.blocks import (
+    PER_PART,
+    STILL,
+    Grams,
+    Material,
+    moving_weights,
+    several_grams,
+)
+from dalembert.work.identification.selection.crossvalidation import (
+    CrossValidation,
+    difference,
+    noise_weights,
+    regularised,
+    relative_gain,
+    usual_squares,
+)
 from dalembert.work.identification.selection.model_search import DEVIATIONS, Progress, has_inertias
 from dalembert.work.identification.selection.selection_result import Trial
 from dalembert.work.logs.conditioning import Conditioned, Stretch
@@ -43,8 +58,7 @@ POSES = 1000  # at which B(q) is checked
 HIGH = 300.0  # condition number, with columns of length one, above which a prior is preferred
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Estimator:
     """An estimator: its options, the normal matrices [Y, τ]ᵀ[Y, τ] without each part, and the function from them to π."""
 
@@ -64,28 +78,21 @@ class EstimatorStudy:
         self.fastest = np.abs(self.ready.qd).max(axis=0)
         self.fitted, self.judged = self._grams(self.ready), self._grams(judged)
         self.start = self.base.values
-        ones = np.ones(parameters.arm.n)
-        plain = self._cv(ones, ones)
-        columns = np.arange(self.base.rank)
-        noise = ones
-        for weights in (ones, None):
-            cv = self._cv(1.0 / noise if weights is None else weights, ones)
-            pi, _ = cv.solve(cv.parts, columns)
-            noise = self._noise(pi)
-        self.weights = 1.0 / noise
+        columns, totals = np.arange(self.base.rank), [G.sum(axis=0) for G in self.fitted.G]
+        self.plain = self._cv()
+        self.weights, pi = noise_weights(self.fitted, self.judged, self.start, columns, totals)
         self.run = make_run(self.base, pi, self.ready)
         self.moving = np.abs(self.ready.qd) >= STILL * self.fastest
         self.times = correlation_times(self.run, self.moving)
-        self.cv = self._cv(self.weights, ones)
+        self.cv = self._cv(self.weights)
         errors, _ = self.cv.errors([columns])
         self.cv.usual = usual_squares(self.judged, errors)
-        self.at_cutoff = CrossValidation(self.fitted, self.fitted, self.base.rank, self.start, self.weights, ones)
+        self.at_cutoff = CrossValidation(self.fitted, self.fitted, self.start, self.weights)
         # relative error of weighted least squares on parts left out, low-passed as for the fit
         self.error = self.at_cutoff.relative(self.at_cutoff.errors([columns])[0])
-        self.plain = plain
 
-    def _cv(self, weights: Array, usual: Array) -> CrossValidation:
-        return CrossValidation(self.fitted, self.judged, self.base.rank, self.start, weights, usual)
+    def _cv(self, weights: Array | None = None) -> CrossValidation:
+        return CrossValidation(self.fitted, self.judged, self.start, weights)
 
     def _grams(self, ready: Conditioned, factors: Array | None = None) -> Grams:
         """The Gram matrices of a conditioned log; ``factors`` (M, n) multiply the equations of its kept samples."""
@@ -104,15 +111,6 @@ class EstimatorStudy:
         labels = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
         return several_grams([ready], [labels], by_joint.columns, rows, weights)[0]
 
-    def _noise(self, pi: Array) -> Array:
-        rows = np.maximum(self.fitted.rows.sum(axis=1), 1.0)
-        left = [
-            np.append(pi[at], -1.0) @ G.sum(axis=0) @ np.append(pi[at], -1.0)
-            for G, at in zip(self.fitted.G, self.fitted.columns, strict=True)
-        ]
-        noise = np.sqrt(np.maximum(left, 0.0) / rows)
-        return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
-
     @property
     def condition(self) -> float:
         """The condition number of the weighted equations of all parts, with columns of length one."""
@@ -125,21 +123,20 @@ class EstimatorStudy:
     def estimators(self, arm: Arm) -> list[Estimator]:
         """The estimators to be tried, in order of preference: weighted least squares, physically consistent links with
         increasingly strong priors, and then those for special logs."""
-        correlated = self._cv(self.weights / np.sqrt(self.times), self.cv.usual).normal
+        correlated = self._cv(self.weights / np.sqrt(self.times)).normal
 
         def plain(N: Array) -> Array:
-            return _least_squares(N, self.start)
+            return regularised(N[None], self.start)[0]
 
         out = [Estimator("weighted least squares", EstimatorOptions(method="weighted"), correlated, plain)]
         sizes = levels(self.base, self.ready)
         possible = EstimatorOptions(method="weighted", physical=True)
-        beliefs: list[tuple[str, Belief, EstimatorOptions]] = [("physically consistent links", Belief(), possible)]
+        consistent = {"physically consistent links": possible}
         for deviation in DEVIATIONS if has_inertias(arm) else ():
             words = f"physically consistent links with the arm's own as a prior ({100 * deviation:g} %)"
-            options = replace(possible, prior=arm, prior_deviation=deviation)
-            beliefs.append((words, Belief(arm, deviation), options))
-        for words, belief, options in beliefs:
-            problem = ConsistentProblem(self.base, belief, sizes)
+            consistent[words] = replace(possible, prior=arm, prior_deviation=deviation)
+        for words, options in consistent.items():
+            problem = ConsistentProblem(self.base, belief_of(options) or Belief(), sizes)
 
             def solve(N: Array, problem: ConsistentProblem = problem) -> Array:
                 return self.base.K @ problem.solve(*_triangle(N))[0]
@@ -160,7 +157,7 @@ class EstimatorStudy:
         if not np.mean(weights[moving] < CORNER / FAR) > OFTEN:
             return None
         fitted = self._grams(self.ready, np.sqrt(weights))
-        return CrossValidation(fitted, self.judged, self.base.rank, self.start, 1.0 / noise, self.cv.usual).normal
+        return CrossValidation(fitted, self.judged, self.start, 1.0 / noise).normal
 
     def _energy(self) -> Array | None:
         """The normal matrices of the energy balances; None if a term needs accelerations."""
@@ -168,9 +165,9 @@ class EstimatorStudy:
         if any(x.loaded or x.torque is not None for x in members):
             return None
         E, e, _ = energy_equations(self.base, self.ready)
-        label, blocks = self.material.blocks(self.ready, 0.0)
-        whole, part = np.column_stack([E, e]), blocks.part[label[: len(e)]]
-        sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(blocks.parts)])
+        label, parts = self.material.blocks(self.ready, 0.0)
+        whole, part = np.column_stack([E, e]), label[: len(e)] // PER_PART
+        sums = np.stack([whole[part == k].T @ whole[part == k] for k in range(parts)])
         return np.stack([*(sums.sum(axis=0) - mine for mine in sums), sums.sum(axis=0)])
 
     def _left(self, estimator: Estimator) -> dict[str, Any]:
@@ -185,17 +182,6 @@ class EstimatorStudy:
         except DalembertError:
             return {}
         return {"left": left, "at_cutoff": self.at_cutoff.relative(own)}
-
-    def _definite(self, estimator: Estimator) -> bool:
-        """Whether B(q) is positive definite, at random poses, with the parameters estimated from all parts."""
-        arm = self.base.parameters.arm
-        q, _, _ = random_states(arm, POSES, seed=1)
-        still, values = np.zeros_like(q), estimator.solve(estimator.normal[-1])
-        at_rest = self.base.joint_columns.torque(values, q, still, still)
-        B = np.stack(
-            [self.base.joint_columns.torque(values, q, still, still + unit) - at_rest for unit in np.eye(arm.n)], -1
-        )
-        return bool(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min() > 0)
 
     def choose(
         self, estimators: Sequence[Estimator], step: Progress, journal: Journal
@@ -221,7 +207,8 @@ class EstimatorStudy:
                 near.append(k)
         believing = [k for k in near if estimators[k].options.physical]
         chosen = believing[-1] if believing and self.condition > HIGH else near[0]
-        if not estimators[chosen].options.physical and not self._definite(estimators[chosen]):
+        won = estimators[chosen]
+        if not won.options.physical and not smallest_inertia(self.base, won.solve(won.normal[-1]), POSES) > 0:
             chosen = next(iter(believing), chosen)
         self.error = own[chosen]
         trials = []
@@ -229,18 +216,9 @@ class EstimatorStudy:
             if not np.isfinite(error):
                 trials.append(Trial("estimator", "", f"{estimator.words}: no solution", np.inf, -np.inf, 0.0, 0, False))
                 continue
-            gain, spread = difference(scores[0], scores[k], self.cv.parts)
-            size = max(float(scores[0].mean()), 1e-300)
-            trials.append(Trial("estimator", "", estimator.words, error, gain / size, spread / size, 0, k == chosen))
+            gain = relative_gain(scores[0], scores[k], self.cv.parts)
+            trials.append(Trial("estimator", "", estimator.words, error, *gain, 0, k == chosen))
         return estimators[chosen].options, trials
-
-
-def _least_squares(N: Array, start: Array) -> Array:
-    A, b = N[:-1, :-1], N[:-1, -1]
-    d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-    S = A * d[:, None] * d
-    S[np.diag_indices_from(S)] += 1e-10
-    return np.asarray(start + d * np.linalg.solve(S, d * (b - A @ start)))
 
 
 def _triangle(N: Array) -> tuple[Array, Array]:

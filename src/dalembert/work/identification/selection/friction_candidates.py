@@ -32,20 +32,8 @@ from dalembert.work.identification.fitting.term_columns import Samples
 
 # of a joint's largest speed: widths of gradual Coulomb friction
 WIDTHS = (0.04, 0.048, 0.058, 0.07, 0.084, 0.1, 0.12, 0.145, 0.175, 0.21, 0.25, 0.3, 0.36)
-SPEEDS = (
-    0.02,
-    0.026,
-    0.034,
-    0.044,
-    0.057,
-    0.074,
-    0.096,
-    0.125,
-    0.16,
-    0.21,
-    0.27,
-    0.35,
-)  # the same, for Stribeck friction
+# the same, for Stribeck friction
+SPEEDS = (0.02, 0.026, 0.034, 0.044, 0.057, 0.074, 0.096, 0.125, 0.16, 0.21, 0.27, 0.35)
 ORDERS = (1, 2, 3, 4, 5, 6, 8)  # periods of torque ripple per turn
 ARMS = (0.2, 0.5, 0.8)  # ratio of the distances of the two ends of a gas spring from the axis
 FINE_ARMS = (0.1, 0.17, 0.27, 0.38, 0.5, 0.62, 0.75, 0.87)  # the same, at a joint with a gas spring

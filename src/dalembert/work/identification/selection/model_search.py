@@ -23,9 +23,8 @@ from dalembert.base.environment.progress import Progress
 from dalembert.base.files.journal import Journal
 from dalembert.robot.terms import Offset
 from dalembert.work.identification.fitting.base_parameters import base_parameters
-from dalembert.work.identification.fitting.columns import pattern_of
 from dalembert.work.identification.fitting.fit_options import AskedSettings, ModelOptions
-from dalembert.work.identification.fitting.model_parameters import parameter_set
+from dalembert.work.identification.fitting.model_parameters import parameter_set, pattern_of
 from dalembert.work.identification.fitting.parameter_set import FRICTION
 from dalembert.work.identification.fitting.physical_consistency import scales
 from dalembert.work.identification.selection.blocks import Grams, Material, moving_weights, several_grams
@@ -33,6 +32,8 @@ from dalembert.work.identification.selection.crossvalidation import (
     CrossValidation,
     better_in,
     difference,
+    noise_weights,
+    relative_gain,
     usual_squares,
 )
 from dalembert.work.identification.selection.friction_candidates import (
@@ -84,13 +85,7 @@ class Selector:
     """One selection: the Gram matrices of the log at every cut-off, and the search over them."""
 
     def __init__(
-        self,
-        arm: Arm,
-        material: Material,
-        settings: AskedSettings,
-        rotor: bool,
-        step: Progress,
-        journal: Journal,
+        self, arm: Arm, material: Material, settings: AskedSettings, rotor: bool, step: Progress, journal: Journal
     ) -> None:
         assert settings.selection is not None
         self.journal = journal
@@ -139,8 +134,7 @@ class Selector:
     def _first(self, ready: Conditioned) -> Array:
         """The shared parameters from a first fit with viscous and Coulomb friction."""
         (fitted,) = self._grams(ready)
-        ones = np.ones(self.arm.n)
-        cv = CrossValidation(fitted, fitted, self.candidates.size, self.start, ones, ones)
+        cv = CrossValidation(fitted, fitted, self.start)
         return cv.solve(cv.parts, self.columns_of(self.plain))[0][: self.shared.rank]
 
     # -- Gram matrices ------------------------------------------------------------------------------
@@ -183,10 +177,9 @@ class Selector:
         """Cross-validation at a stage, each joint weighted by its noise with viscous and Coulomb friction."""
         columns = self.columns_of(self.plain)
         if stage not in self._studies:
-            weights, ones = self._noise_weights(stage, columns), np.ones(self.arm.n)
-            self._studies[stage] = CrossValidation(
-                stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones
-            )
+            totals = [G[-1] for G in stage.fitted.without_parts]
+            weights, _ = noise_weights(stage.fitted, stage.judged, self.start, columns, totals)
+            self._studies[stage] = CrossValidation(stage.fitted, stage.judged, self.start, weights)
         cv = copy(self._studies[stage])  # the copy shares the sums
         cv.usual = usual_squares(stage.judged, self.errors(cv, [columns])[0]) if usual is None else usual
         if deviation is not None:
@@ -194,24 +187,6 @@ class Selector:
                 self._precisions[deviation] = self.precision(deviation)
             cv.precision = self._precisions[deviation]
         return cv
-
-    def _noise_weights(self, stage: CutoffStage, columns: Columns) -> Array:
-        """1/σ_j (n,), with the noise that remains at a stage after fitting these columns."""
-        ones = np.ones(self.arm.n)
-        weights = ones
-        for _ in range(2):
-            cv = CrossValidation(stage.fitted, stage.judged, self.candidates.size, self.start, weights, ones)
-            pi, _ = cv.solve(cv.parts, columns)
-            rows = np.maximum(stage.fitted.rows.sum(axis=1), 1.0)
-            left = [
-                x @ G[-1] @ x
-                for G, x in (
-                    (G, np.append(pi[at], -1.0)) for G, at in zip(stage.fitted.without_parts, self.columns, strict=True)
-                )
-            ]
-            noise = np.sqrt(np.maximum(left, 0.0) / rows)
-            weights = 1.0 / np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
-        return weights
 
     def precision(self, deviation: float) -> Array:
         """(P, P) precision of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S holding the standard
@@ -350,7 +325,15 @@ class Selector:
             deviation, scores = self.believed(stages, usual, laws)
             best = self.best_cutoff([s for s, _ in scores])
             cut = [
-                Trial("cutoff", "", f"{stage.cutoff:.3g} Hz", error, *_against(scores[best][0], s, parts), 0, k == best)
+                Trial(
+                    "cutoff",
+                    "",
+                    f"{stage.cutoff:.3g} Hz",
+                    error,
+                    *relative_gain(scores[best][0], s, parts),
+                    0,
+                    k == best,
+                )
                 for k, (stage, (s, error)) in enumerate(zip(stages, scores, strict=True))
             ]
             if best == now:
@@ -405,8 +388,7 @@ class Selector:
 
     def plain_error(self, stage: CutoffStage) -> float:
         """The error with viscous and Coulomb friction alone on the parts left out, low-passed as for the fit."""
-        weights, ones = self._studies[stage].weights, np.ones(self.arm.n)
-        cv = CrossValidation(stage.fitted, stage.fitted, self.candidates.size, self.start, weights, ones)
+        cv = CrossValidation(stage.fitted, stage.fitted, self.start, self._studies[stage].weights)
         return cv.relative(self.errors(cv, [self.columns_of(self.plain)])[0])
 
     def best_cutoff(self, scores: Sequence[Array]) -> int:
@@ -471,10 +453,3 @@ class Selector:
 def has_inertias(arm: Arm) -> bool:
     """Whether an arm has inertias that a prior could use."""
     return any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies)
-
-
-def _against(best: Array, scores: Array, parts: int) -> tuple[float, float]:
-    """(gain, its standard error) of the best scores with respect to others, relative to the best."""
-    gain, spread = difference(best, scores, parts)
-    size = max(float(best.mean()), 1e-300)
-    return gain / size, spread / size

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dalembert.base.environment.short_repr import brief
+from dalembert.base.environment.short_repr import record
 from dalembert.work.identification.fitting.fit_options import CHOICES, EstimatorOptions, FilterOptions, ModelOptions
 
 
@@ -36,8 +36,7 @@ class Trial:
     chosen: bool
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@record
 class Selection:
     """The choices that blocked cross-validation made for an identification.
 
@@ -137,9 +136,8 @@ class Selection:
     def _clearest(self, choices: Sequence[str]) -> str:
         """The chosen law with the largest gain, and how many were tried."""
         tried = [trial for trial in self.trials if trial.choice in choices]
-        won = [
-            trial for trial in tried if trial.chosen and trial.choice != "coupling"
-        ]  # a shared drive improves two joints
+        # a shared drive improves two joints
+        won = [trial for trial in tried if trial.chosen and trial.choice != "coupling"]
         if not won:
             return f" ({len(tried)} tried)" if tried else ""
         best = max(won, key=lambda trial: trial.gain)

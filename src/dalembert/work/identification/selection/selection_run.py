@@ -12,7 +12,7 @@ from dalembert.work.identification.fitting.fit_options import AskedSettings
 from dalembert.work.identification.fitting.model_parameters import parameter_set
 from dalembert.work.identification.selection.blocks import Material
 from dalembert.work.identification.selection.estimator_choice import EstimatorStudy
-from dalembert.work.identification.selection.model_search import Laws, Progress, Selector
+from dalembert.work.identification.selection.model_search import Progress, Selector
 from dalembert.work.identification.selection.selection_result import Selection
 from dalembert.work.logs.log import Log
 
@@ -37,16 +37,12 @@ def choose(
         trials += more
     pinned = replace(settings, model=model, filtering=filtering, estimator=estimator, selection=None)
     drives = tuple((v.drive.i + 1, v.drive.j + 1, v.drive.ratio) for v in laws.values() if v.drive is not None)
-    chosen = Selection(
-        open_, structure(arm, laws), drives, tuple(trials), int(np.max(material.part_count)), material.band, plain,
-        study.error, model, filtering, estimator, selection.standard_errors,
-    )  # fmt: skip
-    return pinned, chosen
-
-
-def structure(arm: Arm, laws: Laws) -> dict[str, tuple[str, ...]]:
-    """The names of the laws of every joint; shared drives are not among them."""
-    return {
+    structure = {
         name: tuple(family for (k, family), variant in laws.items() if k == j and variant.drive is None)
         for j, name in enumerate(arm.joint_names)
     }
+    chosen = Selection(
+        open_, structure, drives, tuple(trials), int(np.max(material.part_count)), material.band, plain,
+        study.error, model, filtering, estimator, selection.standard_errors,
+    )  # fmt: skip
+    return pinned, chosen

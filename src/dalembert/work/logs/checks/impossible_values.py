@@ -41,7 +41,7 @@ class Garbage(NamedTuple):
         return bool(self.rows.mean() > MOST)
 
 
-def garbage_in(t: Array, arrays: Mapping[str, Array | None]) -> Garbage | None:
+def garbage_in(t: Array, columns: Mapping[str, Array]) -> Garbage | None:
     """The rows of a log with impossible numbers, from its stamps t (N,) and quantities (N, k); None if there are none.
 
     >>> q = np.sin(0.1 * np.arange(100.0))[:, None]
@@ -51,7 +51,6 @@ def garbage_in(t: Array, arrays: Mapping[str, Array | None]) -> Garbage | None:
     (array([0, 1]), 'q', 1e+282)
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        columns = {group: x for group, x in arrays.items() if x is not None}
         groups = {group: impossible(x) for group, x in columns.items()}
         lonely = _lonely(t)
     rows: Rows = lonely | np.any([x.any(axis=1) for x in groups.values()], axis=0)

@@ -15,7 +15,7 @@ from dalembert.arm import Arm
 from dalembert.base.tables.wording import some
 from dalembert.work.logs.checks.angle_ranges import SLACK, described, far_beyond, ranges
 from dalembert.work.logs.checks.derivatives import off_by
-from dalembert.work.logs.checks.joint_order import mixed_up, point_against, turned
+from dalembert.work.logs.checks.joint_order import mixed_up
 from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.log import Log
 
@@ -122,7 +122,7 @@ def _who(arm: Arm, joint: Any, joints: Sequence[Any]) -> str:
 
 
 def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
-    """Findings from the ratio of the measured torques to those of the arm as described: unit, motor side, sign."""
+    """Findings from the ratio of the measured torques to those of the arm as described: unit, motor side."""
     x = ready.tau
     y = ready.thinned(lambda piece: np.asarray(arm.inverse_dynamics(*piece.states), float))
     size_a, size_b = np.sqrt(np.mean(y**2, axis=0)), np.sqrt(np.mean(x**2, axis=0))
@@ -133,21 +133,10 @@ def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, An
     if not heavy.any() or not size_a.max() > 0:
         return []
     factor = float(np.exp(np.median(np.log(size_b[heavy] / size_a[heavy]))))
-    sentences = []
-    if not 1 / ODD < factor < ODD:
-        looks = _unit_of(arm, factor, "gains" in reading)
-        sentences.append(
-            f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {looks}"
-        )
-    along = np.sum(x * y, axis=0) / np.maximum(np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0), 1e-300)
-    opposite = [int(j) for j in np.flatnonzero(heavy) if along[j] < -0.5]
-    if opposite and not sentences and point_against(arm, ready, opposite):
-        names = some([arm.joint_names[j] for j in opposite], 8)
-        sentences.append(
-            f"{log.source}: the torques of {names} are opposite to those of the arm; is their sign reversed? If so, "
-            f"{turned(arm, reading, opposite, ['tau'])}"
-        )
-    return sentences
+    if 1 / ODD < factor < ODD:
+        return []
+    looks = _unit_of(arm, factor, "gains" in reading)
+    return [f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {looks}"]
 
 
 def _unit_of(arm: Arm, factor: float, from_current: bool) -> str:

@@ -20,16 +20,8 @@ from dalembert.work.logs.formats.raw import Raw, Request
 SLOWEST = 1 << 20  # bytes per second: larger files are given more time
 TABLES = "data/*/*.parquet"  # the tables of a LeRobot dataset, below its folder
 MOST_FILES = 100_000  # per dataset
-WORDS = (
-    "headed",
-    "header",
-    "groups",
-    "units",
-    "faults",
-    "doubts",
-    "roles",
-    "notes",
-)  # fields of a Raw that are plain data
+# fields of a Raw that are plain data
+WORDS = ("headed", "header", "groups", "units", "faults", "doubts", "roles", "notes")
 
 
 def reader_called(name: str) -> Callable[[Path, Request], Raw]:
@@ -41,20 +33,12 @@ def reader_called(name: str) -> Callable[[Path, Request], Raw]:
 def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
     """The result of a reader of this package, run in the helper; ``who`` names it in messages."""
     files = [path] if not path.is_dir() else [*path.iterdir(), *islice(path.glob(TABLES), MOST_FILES)]
+    asked = {"joints": request.joints, "topic": request.topic, "episodes": request.episodes}
+    seconds = SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST
     plain, arrays = ask(
-        f"{__name__}:read_here",
-        {
-            "reader": reader,
-            "path": str(path),
-            "joints": request.joints,
-            "topic": request.topic,
-            "episodes": request.episodes,
-        },
-        where=str(path),
-        reader=who,
-        seconds=SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST,
-        progress=request.progress,
-    )
+        f"{__name__}:read_here", {"reader": reader, "path": str(path), **asked}, where=str(path), reader=who,
+        seconds=seconds, progress=request.progress,
+    )  # fmt: skip
     raw = Raw(str(path), **{name: plain[name] for name in WORDS})
     raw.joints = {name: tuple(joints) for name, joints in plain["joints"].items()}
     raw.arrays = {name: arrays.get(f"array {name}") for name in plain["arrays"]}

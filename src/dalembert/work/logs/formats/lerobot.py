@@ -126,9 +126,7 @@ def _words(names: Any, depth: int = 0) -> Iterator[str]:
 
 def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) -> Raw:
     """The requested episodes in several tables, one after the other."""
-    parts: list[tuple[NDArray[np.intp], Columns]] = []
-    known: set[int] = set()
-    size = 0
+    parts, known, size = list[Columns](), set[int](), 0
     for k, file in enumerate(files):
         number = NUMBER.fullmatch(file.stem)
         if number and not _asked(np.array([int(number[1])]), request)[0]:
@@ -150,12 +148,12 @@ def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) ->
         known |= set(np.unique(runs).tolist())
         keep = _asked(runs, request)
         if keep.any():
-            parts.append((runs[keep], _rows(columns, keep)))
+            parts.append(_rows(columns, keep))
     absent = [first for first, end in request.episodes or () if end == first + 1 and first not in known]
     if absent or not parts:
         have = f"the dataset has {_numbers(known)}" if known else "the dataset has none"
         raise DalembertError(f"{path}: there is no episode {absent[0] if absent else 'of those requested'}; {have}")
-    return _gathered(path, parts, info, request)
+    return _gathered(path, _stacked(parts), info, request)
 
 
 def _asked(runs: NDArray[np.intp], request: Request) -> NDArray[np.bool_]:
@@ -178,10 +176,25 @@ def _rows(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
     return Columns(columns.flat, columns.table[keep], lists, columns.lengths, columns.strange, columns.size)
 
 
-def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], info: Info, request: Request) -> Raw:
+def _stacked(parts: Sequence[Columns]) -> Columns:
+    """The columns of numbers that all tables have, one table after the other; lists of different lengths are None."""
+    first, *others = parts
+    flat = [name for k, name in enumerate(first.flat) if k not in first.strange and all(name in x.flat for x in others)]
+    lists: dict[str, Array | None] = {}
+    for name in first.lists:
+        if all(name in x.lists for x in others):
+            matrices = [x.lists[name] for x in parts]
+            present = [matrix for matrix in matrices if matrix is not None]
+            alike = len(present) == len(parts) and len({matrix.shape[1] for matrix in present}) == 1
+            lists[name] = np.concatenate(present) if alike else None
+    table = np.concatenate([x.table[:, [x.flat.index(name) for name in flat]] for x in parts])
+    return Columns(flat, table, lists, {}, {}, sum(x.size for x in parts))
+
+
+def _gathered(path: Path, read: Columns, info: Info, request: Request) -> Raw:
     """One table of all features, with their meaning."""
-    runs = np.concatenate([part for part, _ in parts])
-    frames, stamps = (_plain(parts, name) for name in ("frame_index", "timestamp"))
+    single = dict(zip(read.flat, read.table.T, strict=True))
+    runs = single["episode_index"].astype(np.intp)
     order = np.argsort(runs, kind="stable")
     numbers, lengths = np.unique(runs, return_counts=True)
     whole = np.isin(runs, numbers[lengths >= SHORTEST])
@@ -194,15 +207,15 @@ def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], inf
     order = order[whole[order]]
     raw.runs = runs[order]
     offers: dict[str, list[str]] = {}
-    columns = [_instants(raw, frames, stamps, info.fps)]
+    columns = [_instants(raw, single.get("frame_index"), single.get("timestamp"), info.fps)]
     raw.header["timestamp"], raw.groups["timestamp"], raw.roles["t"], raw.units[0] = 0, [0], "timestamp", "s"
-    for name in _features(parts):
-        values, problem = _values(path, parts, name)
-        at = sum(column.shape[1] for column in columns)
-        width = values.shape[1]
+    features = read.lists | {name: x[:, None] for name, x in single.items() if name not in COUNTERS}
+    for name, values in features.items():
+        if values is None:
+            raw.faults[name] = f"{path}: the lists in '{name}' are empty or differ in length"
+            values = np.full((len(runs), 1), np.nan)
+        at, width = sum(column.shape[1] for column in columns), values.shape[1]
         raw.groups[name] = list(range(at, at + width))
-        if problem:
-            raw.faults[name] = problem
         names = info.names.get(name, ())
         if len(names) != width:
             if len(names) > 1:
@@ -224,13 +237,6 @@ def _gathered(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], inf
     return raw
 
 
-def _plain(parts: Sequence[tuple[NDArray[np.intp], Columns]], name: str) -> Array | None:
-    """A column of single numbers from all tables; None if a table does not have it."""
-    if not all(name in columns.flat for _, columns in parts):
-        return None
-    return np.concatenate([columns.table[:, columns.flat.index(name)] for _, columns in parts])
-
-
 def _instants(raw: Raw, frames: Array | None, stamps: Array | None, fps: float | None) -> Array:
     """t (N, 1): frame_index/fps if the time stamps agree with it up to rounding, else the time stamps."""
     even = None if frames is None or fps is None else frames / fps
@@ -241,28 +247,6 @@ def _instants(raw: Raw, frames: Array | None, stamps: Array | None, fps: float |
     with np.errstate(invalid="ignore"):
         rounded = np.abs(stamps - even) <= EVEN / float(fps or 1.0) + SINGLE * np.abs(stamps)
     return (even if rounded.all() else stamps)[:, None]
-
-
-def _features(parts: Sequence[tuple[NDArray[np.intp], Columns]]) -> list[str]:
-    """The features that all tables have, first lists and then single numbers."""
-    first, others = parts[0][1], [columns for _, columns in parts[1:]]
-    lists = [name for name in first.lists if all(name in columns.lists for columns in others)]
-    plain = [name for k, name in enumerate(first.flat) if name not in COUNTERS and k not in first.strange]
-    return lists + [name for name in plain if all(name in columns.flat for columns in others)]
-
-
-def _values(path: Path, parts: Sequence[tuple[NDArray[np.intp], Columns]], name: str) -> tuple[Array, str]:
-    """The numbers of a feature (rows, elements), and the reason if they cannot be used."""
-    if name in parts[0][1].flat:
-        single = _plain(parts, name)
-        assert single is not None
-        return single[:, None], ""
-    matrices = [columns.lists[name] for _, columns in parts]
-    widths = {None if matrix is None else matrix.shape[1] for matrix in matrices}
-    if len(widths) > 1 or None in widths:
-        count = sum(len(runs) for runs, _ in parts)
-        return np.full((count, 1), np.nan), f"{path}: the lists in '{name}' are empty or differ in length"
-    return np.concatenate([matrix for matrix in matrices if matrix is not None]), ""
 
 
 # -- meaning ---------------------------------------------------------------------------------------

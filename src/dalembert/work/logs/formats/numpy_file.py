@@ -74,11 +74,7 @@ def _words(path: Path, name: str) -> tuple[str, ...]:
 
 def _member(path: Path, name: str) -> Any:
     """One array of an npz file."""
-    with (
-        open_bounded(path, LARGEST_FILE, "log") as file,
-        _damage_told(path),
-        ZipFile(_Listed(file)) as archive,
-    ):
+    with open_bounded(path, LARGEST_FILE, "log") as file, _damage_told(path), ZipFile(_Listed(file)) as archive:
         members = archive.NameToInfo
         about = members[f"{name}.npy" if f"{name}.npy" in members else name]
         if about.compress_type not in (ZIP_STORED, ZIP_DEFLATED):

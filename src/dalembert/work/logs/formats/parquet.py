@@ -35,6 +35,14 @@ from dalembert.work.logs.formats.raw import (
 BATCH = 1 << 16  # rows read at a time, because lists may be longer than the file declares
 
 
+def _arrow() -> Any:
+    """The package that reads Parquet files, if it is installed."""
+    with extra("logs", "a Parquet file"):
+        import pyarrow
+        import pyarrow.compute
+    return pyarrow
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """A Parquet file (pyarrow's ParquetFile) within the limits of a log; problems are reported in one sentence."""
@@ -126,9 +134,7 @@ class _Lists:
     lengths: set[int] = field(default_factory=set)
 
     def add(self, values: Any) -> None:
-        with extra("logs", "a Parquet file"):
-            from pyarrow import compute
-
+        compute = _arrow().compute
         self.present.append(values.is_valid().to_numpy(zero_copy_only=False))
         self.lengths.update(compute.unique(compute.list_value_length(values.drop_null())).to_pylist())
         self.parts.append(_values(values.drop_null().flatten()))
@@ -152,9 +158,7 @@ def _listed(about: Any, names: Collection[str]) -> int:
 
 def _is_plain(kind: Any) -> bool:
     """Whether a type consists of single numbers or times."""
-    with extra("logs", "a Parquet file"):
-        from pyarrow import types
-
+    types = _arrow().types
     if types.is_dictionary(kind):
         return _is_plain(kind.value_type)
     return any(
@@ -165,22 +169,18 @@ def _is_plain(kind: Any) -> bool:
 
 def _is_list(kind: Any) -> bool:
     """Whether a type consists of lists of numbers."""
-    with extra("logs", "a Parquet file"):
-        from pyarrow import types
-
+    types = _arrow().types
     lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return lists and _is_plain(kind.value_type)
 
 
 def _values(values: Any) -> Array:
     """A column of single numbers or times; NaN if missing. Times are in seconds since 1970."""
-    with extra("logs", "a Parquet file"):
-        from pyarrow import float64, types
-
+    types = _arrow().types
     if types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if types.is_timestamp(values.type):
         return seconds(values.to_numpy(zero_copy_only=False))
     if types.is_boolean(values.type):
         values = values.cast("uint8")
-    return np.asarray(values.cast(float64(), safe=False).to_numpy(zero_copy_only=False), float)
+    return np.asarray(values.cast(_arrow().float64(), safe=False).to_numpy(zero_copy_only=False), float)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import brief
-from dalembert.base.tables.number_tables import LARGEST_FILE
+from dalembert.base.tables.number_tables import LARGEST_FILE as LARGEST_FILE
 from dalembert.base.tables.signal_columns import Grouped
 from dalembert.base.tables.wording import reason
 from dalembert.errors import DalembertError
@@ -143,6 +143,3 @@ def check_names(source: str, names: Sequence[str], kind: str = "column") -> None
 def seconds(stamps: NDArray[Any]) -> Array:
     """datetime64 as seconds since 1970; invalid times are NaN."""
     return np.where(np.isnat(stamps), np.nan, stamps.astype("datetime64[ns]").astype(np.int64) * 1e-9)
-
-
-__all__ = ["LARGEST_FILE", "Array", "Later", "Raw", "Request", "check_names", "check_size", "damage_told", "seconds"]
