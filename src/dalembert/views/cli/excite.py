@@ -64,8 +64,7 @@ def excite(arm: ArmArgument, settings: Annotated[ExciteOptions, ORDER], loading:
     if not settings.rate > 0:
         raise DalembertError(f"--rate is {settings.rate:g}; it is in samples per second and must be above zero")
     task = Path(goal.removeprefix("task:")) if isinstance(goal, str) and goal.startswith("task:") else None
-    words = "the motion would overwrite the file it is"
-    options.check_table(output, words, arm, settings.after, task, force=settings.force)  # type: ignore[arg-type]
+    options.check_table(output, "the motion", arm, settings.after, task, force=settings.force)  # type: ignore[arg-type]
     search: dict[str, Any] = {field.name: getattr(settings, field.name) for field in fields(ExcitationOptions)}
     search["start"] = None if start is None else options.row_of("--start", str(start), "x", loaded.n)
     search["planes"] = [_plane(text) for text in settings.planes or []]

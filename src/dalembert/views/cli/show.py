@@ -27,8 +27,8 @@ def show(
 ) -> None:
     """Show the parts of a robot: joints, drives, links, tip. SI units, radians."""
     loaded = options.load(arm, loading)
+    options.check_output(output, "the robot", arm, force=force)
     if output is not None:
-        options.not_an_input(output, "the robot would overwrite the file it is", arm)
         loaded.save(output, overwrite=force)
     _show_json(loaded.robot) if as_json else _show_robot(loaded.robot)
     if output is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,7 @@ def torques(
     loaded = options.load(arm, loading, load)
     if settings.check_limits:
         need_effort_limits(loaded)
-    options.check_table(output, "the torques would overwrite the file they are", motion, arm, force=settings.force)
+    options.check_table(output, "the table", motion, arm, force=settings.force)
     from dalembert.work.trajectory.planning.limits_check import excesses
     from dalembert.work.trajectory.planning.motion_file import carried_columns, trajectory_of
 
@@ -94,6 +94,18 @@ def trajectory(arm: da.Arm, path: Path, reading: Reading) -> da.Trajectory:
     from dalembert.work.trajectory.planning.motion_file import trajectory_of
 
     return trajectory_of(path, read(arm, path, reading, strict=True)[0])
+
+
+def motion_rows(arm: da.Arm, q: Array, peaks: Mapping[str, Array]) -> list[list[str]]:
+    """A row for each joint: its first, lowest, highest and last position, and the peaks of other quantities (N, n)."""
+    from dalembert.work.sizing.sizing import joint_units
+
+    units, rows = joint_units(arm), []
+    for i, name in enumerate(arm.joint_names):
+        values = [("position", x) for x in (q[0, i], q[:, i].min(), q[:, i].max(), q[-1, i])]
+        values += [(kind, abs(x[:, i]).max()) for kind, x in peaks.items()]
+        rows.append([plain(name), *(number(float(x), units[kind][i]) for kind, x in values)])
+    return rows
 
 
 def show_scaling(table: ScalingTable) -> None:
@@ -146,9 +158,17 @@ def titled_motions(
     titled = []
     for path in paths or ():
         table, how = read(arm, path, reading, strict=True)
-        note = " ".join([f"Read from {path.name}.", *(f"{sentence}." for sentence in how)])
-        titled.append((path.stem, note, trajectory_of(path, table)))
+        titled.append((path.stem, ". ".join([f"Read from {path.name}", *how, ""]).strip(), trajectory_of(path, table)))
     return titled
+
+
+def motions_of(arm: da.Arm, path: Path | None, example: str | None, reading: Reading) -> list[tuple[str, str, Any]]:
+    """The motion of a file, or those of an example: the name, a note on how it was read, and the motion at its instants."""
+    if path is None:
+        return example_motions(arm, example)
+    table, how = read(arm, path, reading)
+    note = f"Read from {path.name}: {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s"
+    return [(path.stem, ". ".join([note, *how, ""]).strip(), table)]
 
 
 def example_motions(arm: da.Arm, example: str | None) -> list[tuple[str, str, Any]]:
