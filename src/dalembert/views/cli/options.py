@@ -403,7 +403,7 @@ def load(arm: str, loading: Loading | None = None, tip: Load | None = None) -> d
     from dalembert.robot.readers.vendor_files import PRINTED_NOTES
 
     tip = tip or Load()
-    com = (0.0, 0.0, 0.0) if tip.payload_com is None else numbers_of("--payload-com", tip.payload_com, "x y z")
+    com = vector_of("--payload-com", tip.payload_com) or (0.0, 0.0, 0.0)
     with saying_warnings():
         loaded = da.load(arm, **(loading or Loading()).keywords)
     say("note", *(note for note in loaded.robot.notes if note.startswith((TIP_NOTE, *PRINTED_NOTES))))
@@ -446,6 +446,11 @@ def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
     if not all(map(math.isfinite, values)):
         raise DalembertError(f'{option} "{text}": every number must be finite')
     return tuple(values)
+
+
+def vector_of(option: str, text: str | None) -> tuple[float, ...] | None:
+    """The three numbers in an option's value, if it is given."""
+    return None if text is None else numbers_of(option, text, "x y z")
 
 
 def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]:
