@@ -240,18 +240,11 @@ def _nanoseconds(cost: Cost) -> str:
 
 
 def _cells(cost: Cost) -> list[str]:
-    cells = [
-        ["", ""] if operations is None else map(str, _pair(operations)) for operations in (cost.table, cost.written)
-    ]
+    cells = ["", ""] if cost.table is None else list(map(str, _pair(cost.table)))
+    cells += map(str, _pair(cost.written))
     if (compiled := cost.compiled) is None:
-        return [*cells[0], *cells[1], *["—"] * 4]
-    return [
-        *cells[0],
-        *cells[1],
-        *map(str, _pair(compiled)),
-        str(compiled.sines + compiled.cosines),
-        _nanoseconds(cost),
-    ]
+        return [*cells, *["—"] * 4]
+    return [*cells, *map(str, _pair(compiled)), str(compiled.sines + compiled.cosines), _nanoseconds(cost)]
 
 
 def _notes(costs: Sequence[Cost]) -> None:

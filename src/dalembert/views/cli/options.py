@@ -164,9 +164,9 @@ def vector(help: str, default: str | None = None, **further: Any) -> Any:
     return option(help, default, metavar='"x y z"', **further)
 
 
-def common(name: str) -> Any:
+def common(name: str, **further: Any) -> Any:
     """An option that several commands declare alike."""
-    return option(**COMMON[name])
+    return option(**COMMON[name], **further)
 
 
 COMMON: dict[str, dict[str, Any]] = {

@@ -38,6 +38,7 @@ ORDER = (
     "q qd states cluster duration torque held follow control kp kd lambda_ gamma model method step every friction stops "
     "restitution effort_limits ideal rate delay encoder velocity_filter tip_wrench payload payload_com output plot animate force"
 )
+NO_STATES = "works on a batch of simulations: give their initial states with --states STATES.csv"
 SINGLE = ("q", "qd", "plot", "animate")  # options of a single simulation
 
 
@@ -58,7 +59,7 @@ class SimulationOptions(options.Load):
     states: Path | None = option(
         "A batch: initial states with columns q1 …, qd1 …, or an npz file; RUN must be .npz.", metavar="STATES.csv"
     )
-    cluster: str | None = options.common("cluster")
+    cluster: str | None = options.common("cluster", needs=("states", NO_STATES))
     duration: float | None = option("Duration; default: 1 s, or that of the motion.", metavar="SECONDS")
     torque: str | None = option(
         "Constant torques; 'gravity' balances the weight of the model; a file has columns t, tau1 … over time.",
@@ -100,10 +101,6 @@ class SimulationOptions(options.Load):
     def check_batch(self) -> None:
         """Refuse options that cannot be combined with a batch of states."""
         if self.states is None:
-            if self.cluster is not None:
-                raise DalembertError(
-                    "--cluster works on a batch of simulations: give their initial states with --states STATES.csv"
-                )
             return
         if wrong := [name for name in SINGLE if getattr(self, name) is not None]:
             raise DalembertError(
@@ -154,12 +151,10 @@ def simulate(
 
         check_animation(settings.animate, overwrite=force)
     with Bar(f"simulating {loaded.name}") as bar:
-        plain_options = options.keywords(
-            settings, "method step every friction restitution rate delay velocity_filter cluster"
-        )
+        chosen = options.keywords(settings, "method step every friction restitution rate delay velocity_filter cluster")
         encoder = None if settings.encoder is None else _gain("--encoder", settings.encoder)
         bounds: dict[str, Any] = {"stops": stopped, "effort_limits": limited, "encoder": encoder, "tip_wrench": wrench}
-        run = da.simulate(loaded, q0, qd0, applied, duration, **plain_options, **bounds, progress=bar)
+        run = da.simulate(loaded, q0, qd0, applied, duration, **chosen, **bounds, progress=bar)
     if output == "-":
         write(output, *run.table(), force=force)
     else:
@@ -308,10 +303,8 @@ def _summary(run: Run, files: list[str | None]) -> None:
 
     units, follows = joint_units(run.arm)["position"], run.follows
     rows = motion_rows(run.arm, run.q, {"speed": run.qd, "torque": run.tau})
-    for row, unit, *errors in (
-        zip(rows, units, run.rms_tracking_error, run.largest_tracking_error, strict=True) if follows else ()
-    ):
-        row += [number(float(x), unit) for x in errors]
+    for i, row in enumerate(rows if follows else []):
+        row += [number(float(x[i]), units[i]) for x in (run.rms_tracking_error, run.largest_tracking_error)]
     where = f" → {', '.join(plain(str(path)) for path in files)}" if files else ""
     title = f"{plain(run.arm.name)}: {run.t[-1]:g} s, {len(run.t):,} instants{where}"
     columns = ["joint", ">start", ">min", ">max", ">end", ">peak speed", ">peak |τ|"]

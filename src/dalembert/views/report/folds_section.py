@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.views.report.colours import INK, RED, SOFT, joint_colour
-from dalembert.views.report.figures import WHOLE, Panel, assemble, wide_panels
+from dalembert.views.report.figures import WHOLE, Panel, wide_panels
 from dalembert.views.report.html import error_text, grid, number, table, text
 from dalembert.views.report.user_text import literal, shortened
 from dalembert.work.identification.fitting.result import Identification
@@ -16,7 +16,6 @@ from dalembert.work.identification.records.leave_one_out import FAR, Folds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ACROSS = 40  # largest number of parameters per panel
 LOWEST, HIGHEST = 0.1, 10.0  # range of the ratios that are drawn
@@ -53,12 +52,6 @@ def folds_section(fit: Identification, folds: Folds) -> str:
         + "<h3>Parameters between folds</h3>"
         + table(columns, rows)
     )
-
-
-def folds_figure(fit: Identification) -> Figure:
-    """The pictures of the section, as one figure."""
-    assert fit.folds is not None
-    return assemble(fold_panels(fit, fit.folds), 1)
 
 
 def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:

@@ -94,9 +94,8 @@ def report_html(
     """The page as text. All studies must belong to one arm."""
     byline = Byline(author, date, note)
     studies = [studies] if isinstance(studies, Study) else studies
-    if strange := [
-        x for x in (studies if isinstance(studies, list | tuple) else [studies]) if not isinstance(x, Study)
-    ]:
+    given = studies if isinstance(studies, list | tuple) else [studies]
+    if strange := [x for x in given if not isinstance(x, Study)]:
         raise DalembertError(
             f"a report cannot be made from {shown(strange[0])}; give results of da.study, one for each motion"
         )
@@ -139,9 +138,8 @@ def _summary(studies: Sequence[Study]) -> str:
         facts = [(f"{number(study.sizing.duration)} s", "duration")]
         if (tightest := study.sizing.tightest) is not None:
             x, i = tightest
-            facts.append(
-                (f"{100 * x.used[i]:.0f} %", f"largest utilisation of a limit: {x.name} of {study.arm.joint_names[i]}")
-            )
+            words = f"largest utilisation of a limit: {x.name} of {study.arm.joint_names[i]}"
+            facts.append((f"{100 * x.used[i]:.0f} %", words))
         facts.append((f"{number(power[strongest], 3)} W", f"peak power, at {study.arm.joint_names[strongest]}"))
         facts.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "total energy delivered by the drives"))
         parts = ["<h2>At a glance</h2>" + cards(facts)]
@@ -182,9 +180,8 @@ def _summary(studies: Sequence[Study]) -> str:
 
 def _unbroken(words: str) -> str:
     """The text with numbers and their units kept on one line."""
-    return re.sub(
-        r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b", lambda unit: unit[0].replace(" ", "\u00a0"), words
-    )
+    units = r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b"
+    return re.sub(units, lambda unit: unit[0].replace(" ", "\u00a0"), words)
 
 
 def _the_arm(arm: Arm) -> str:
@@ -201,11 +198,8 @@ def _the_arm(arm: Arm) -> str:
             columns.append(("limits", heading, list(map(known, values, units[what]))))
     rotors = [joint.rotor for joint in joints]
     if any(rotors):
-        for heading, name, unit in (
-            ("gear k_r", "gear", ""),
-            ("rotor inertia", "inertia", "kg m²"),
-            ("rotor mass", "mass", "kg"),
-        ):
+        parts = (("gear k_r", "gear", ""), ("rotor inertia", "inertia", "kg m²"), ("rotor mass", "mass", "kg"))
+        for heading, name, unit in parts:
             columns.append(("drive", heading, [known(getattr(rotor, name, None), unit) for rotor in rotors]))
     if any(body.viscous or any(body.coulomb) for body in bodies):
         columns.append(("friction at the joint", "viscous", [known(body.viscous) for body in bodies]))
@@ -305,9 +299,8 @@ def _tip_motion(study: Study, place: SectionPlace) -> str:
 def _rotation_and_translation(study: Study, place: SectionPlace) -> str:
     """The torques for rotating the links and for moving their masses: M's two parts of D q̈ and of h."""
     split, units = study.split, study.sizing.torque.units
-    columns: list[Column] = [
-        ("", "joint", [f"{text(x)} ({u})" for x, u in zip(study.arm.joint_names, units, strict=True)])
-    ]
+    joints = [f"{text(x)} ({unit})" for x, unit in zip(study.arm.joint_names, units, strict=True)]
+    columns: list[Column] = [("", "joint", joints)]
     for group, letters in (("accelerations, D q̈", "D"), ("velocities, h", "h"), ("both together", "Dh")):
         for word, part in (("rotation", "rot"), ("translation", "tran")):
             whole = np.sum([split[f"{letter}_{part}"] for letter in letters], axis=0)
@@ -400,11 +393,10 @@ def _sizing(study: Study, place: SectionPlace) -> str:
         ("position", "limits", [extent(s.lower[i], s.upper[i], s.position_units[i]) for i in every]),
         ("position", "left", [_inside(study, i) for i in every]),
     ]
-    rows = [
-        [text(s.joints[i]), f"{number(s.power.peak[i])} W", number(s.power.at[i]), number(s.power.rms[i]),
-         number(s.energy[i]), number(s.returned[i]), _net(s.energy[i], s.returned[i])]
-        for i in every
-    ]  # fmt: skip
+    rows = []
+    for i in every:
+        numbers = map(number, (s.power.at[i], s.power.rms[i], s.energy[i], s.returned[i]))
+        rows.append([text(s.joints[i]), f"{number(s.power.peak[i])} W", *numbers, _net(s.energy[i], s.returned[i])])
     given, returned = float(s.energy.sum()), float(s.returned.sum())
     totals = (number(given), number(returned), _net(given, returned))
     rows.append(["<b>all</b>", "", "", "", *(f"<b>{x}</b>" for x in totals)])
@@ -417,14 +409,9 @@ def _sizing(study: Study, place: SectionPlace) -> str:
         watts: Column = ("power", "peak (W)", [number(s.motor_power.peak[i]) for i in driven])
         columns = [joints(driven), gears, *demand(*torque, driven), *demand(*speed, driven), watts]
         motors = "<h4>Motors, with lossless gears</h4>\n" + table_of_columns(columns)
-    loads = {
-        "force |f|": s.force,
-        "along the axis": s.axial,
-        "across it": s.radial,
-        "moment |μ|": s.moment,
-        "tilting": s.tilting,
-    }
-    bearings = [joints(), *(column for word, x in loads.items() for column in demand(word, x, headings="peak|at (s)"))]
+    bearings, words = [joints()], ("force |f|", "along the axis", "across it", "moment |μ|", "tilting")
+    for word, x in zip(words, (s.force, s.axial, s.radial, s.moment, s.tilting), strict=True):
+        bearings += demand(word, x, headings="peak|at (s)")
     return (
         "<h3>Sizing</h3>\n<h4>Joints</h4>\n"
         + table_of_columns([joints(), *demand("torque", s.torque), *demand("speed", s.speed)])
@@ -592,11 +579,8 @@ def _contributions(study: Study) -> dict[str, Array]:
 
 def _columns_of_tip(study: Study) -> dict[str, Array]:
     """The tip's motion, its ellipsoids, and the reactions of closed chains, in base axes."""
-    columns = {
-        f"tip_{letter}{axis}": x[:, k]
-        for letter, x in zip(("", "v", "a"), study.tip, strict=True)
-        for k, axis in enumerate("xyz")
-    }
+    tip = dict(zip(("", "v", "a"), study.tip, strict=True))
+    columns = {f"tip_{letter}{axis}": x[:, k] for letter, x in tip.items() for k, axis in enumerate("xyz")}
     if not isinstance(shapes := study.ellipsoids, str):
         columns |= {f"centre_{row}": shapes.center[:, k] for k, row in enumerate(shapes.rows)}
         columns |= {f"radius{k + 1}": shapes.radii[:, k] for k in range(len(shapes.rows))}
