@@ -15,7 +15,7 @@ from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, AtTip, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import plain, print_table, say, tell
-from dalembert.views.cli.torques import motions_of, need_one_motion
+from dalembert.views.cli.torques import check_source, motions_of
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def approximate(
     """
     names = tuple(re.split(r"[\s,+]+", settings.drop.strip())) if settings.drop and settings.drop.strip() else ()
     output, save, small, force = settings.output, settings.save, settings.small, settings.force
-    need_one_motion(motion, settings.example, "errors are computed along a motion")
+    paths = None if motion is None else [motion]
+    check_source(paths, settings.example, "errors are computed along a motion")
     if save is not None and not names and small is None:
         raise DalembertError(f"--save {save} writes an approximate model; choose what it omits by --drop or --small")
     if small is not None and settings.example is not None:
@@ -64,7 +65,9 @@ def approximate(
     for path, kinds in ((output, (".csv", ".txt")), (save, (".toml", ".urdf"))):
         options.check_output(path, "the result", motion, arm, force=force, kinds=kinds)
     options.check_plot(settings.plot, force=force)
-    motions = [(title, moving) for title, _, moving in motions_of(loaded, motion, settings.example, reading)]
+    motions = [
+        (title, moving) for title, _, moving in motions_of(loaded, paths, settings.example, reading, as_table=True)
+    ]
     from dalembert.work.analysis.negligible_terms import DROPS, omissions
 
     if small is not None:

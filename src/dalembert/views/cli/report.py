@@ -13,7 +13,7 @@ from dalembert.base.files import HTML
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import say
-from dalembert.views.cli.torques import motions_of, need_effort_limits, need_one_motion
+from dalembert.views.cli.torques import check_source, motions_of, need_effort_limits
 
 ORDER = "example limits out author title note date force check_limits tolerance resume tip_wrench payload payload_com"
 
@@ -47,13 +47,14 @@ def report(
     """
     out, example = settings.out, settings.example
     common: dict[str, Any] = {"tip_wrench": settings.wrench, "tolerances": options.tolerances_of(settings.tolerance)}
-    need_one_motion(motion, example, "a report needs a motion")
+    paths = None if motion is None else [motion]
+    check_source(paths, example, "a report needs a motion")
     loaded = options.load(arm, loading, settings)
     if settings.check_limits:
         need_effort_limits(loaded, "; --limits gives them")
     options.check_output(out, "the report", motion, arm, settings.limits, force=settings.force, kinds=HTML)
     options.need_figures(f"{out}: a report")
-    motions = motions_of(loaded, motion, example, reading)
+    motions = motions_of(loaded, paths, example, reading, as_table=True)
     from dalembert.views.report import study, write_report
     from dalembert.work.sizing.sizing import without_effort_limit
 

@@ -466,7 +466,7 @@ def _operations(omissions: Omissions, row: Omission) -> str:
 
 def poses_along(study: Study) -> tuple[NDArray[np.intp], list[Pose], Array]:
     """Some of the drawn samples, the arm at each, and all points (N, 3) of these poses, the tip's path and the base."""
-    picked = np.unique(np.linspace(0, len(study.shown.t) - 1, 7).round().astype(np.intp))
+    picked = evenly(len(study.shown.t), 7)
     poses = skeleton(study.arm, study.shown.q[picked])
     lines = [line.reshape(-1, 3) for pose in poses for line in pose.lines]
     return picked, poses, np.concatenate([*lines, study.tip[0], [study.arm.robot.base.translation]])
@@ -568,9 +568,14 @@ def draw_dots(axes: Axes, x: Array, y: Array, colour: str, size: float = 2.0) ->
     axes.autoscale_view()
 
 
+def evenly(count: int, most: int) -> NDArray[np.intp]:
+    """At most so many evenly spaced rows of ``count``, with the first and the last."""
+    return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
+
+
 def rows_of(count: int, most: int) -> Any:
     """Rows that are drawn: all, or at most so many evenly spaced ones."""
-    return slice(None) if count <= most else np.unique(np.linspace(0, count - 1, most).round().astype(int))
+    return slice(None) if count <= most else evenly(count, most)
 
 
 def time_axis(axes: Axes, t: Array, events: Sequence[Event]) -> None:

@@ -230,9 +230,9 @@ class _SelectionProblem:
         rules: DriveRules, tip_wrench: ArrayLike | None,
     ) -> None:  # fmt: skip
         self.arm, self.at, self.rules, self.tip_wrench = arm, at, rules, tip_wrench
-        self.gears_of: dict[int, Sequence[Gear | None]] = {}
         self.which = [i for i, name in enumerate(arm.joint_names) if name in names]
         self.motors, self.gears = tuple(motors), tuple(gears) if gears is not None else None
+        self.candidates = {i: self._gears_for(arm.robot.moving_joints[i]) for i in self.which}
         parts: list[Motor | Gear] = [*self.motors, *(self.gears or ())]
         self.criterion = "price" if all(part.price is not None for part in parts) else "mass"
         self.weights = durations(at.t)
@@ -258,10 +258,9 @@ class _SelectionProblem:
     def _columns(self, trial: Arm) -> None:
         """Compute the effect of every open rotor on all torques, by J k, J and m, (N, n) each; and ω̇_{i−1}·z_m."""
         at, n, N = self.at, trial.n, len(self.at.t)
-        self.by_spin = {i: np.empty((N, n)) for i in self.which}
-        self.by_inertia = {i: np.zeros((N, n)) for i in self.which}
-        self.by_mass = {i: np.zeros((N, n)) for i in self.which}
-        self.gravity_by_mass = {i: np.zeros((N, n)) for i in self.which}
+        self.by_spin, self.by_inertia, self.by_mass, self.gravity_by_mass = (
+            {i: np.zeros((N, n)) for i in self.which} for _ in range(4)
+        )
         self.carrier = {i: np.empty(N) for i in self.which}
         bodies, place = trial.mechanism.tree.bodies, trial.mechanism.actuated  # passive joints have no drives
         for start in range(0, N, CHUNK):
@@ -307,27 +306,20 @@ class _SelectionProblem:
                 gravity += m * self.gravity_by_mass[j][:, i]
         return tau, gravity
 
-    def candidates(self, i: int) -> Sequence[Gear | None]:
-        """The candidate gears of joint i: those of the catalogue, or its own."""
-        if i not in self.gears_of:
-            self.gears_of[i] = self._gears_for(self.arm.robot.moving_joints[i])
-        return self.gears_of[i]
-
     def _gears_for(self, joint: Joint) -> Sequence[Gear | None]:
+        """The candidate gears of a joint: those of the catalogue, or its own."""
         if self.gears is None:
             own = joint.gear is not None or joint.rotor is None
             return (joint.gear if own else Gear("own", ratio=joint.rotor.gear),)  # type: ignore[union-attr]
-        if joint.type != "prismatic":
-            gears = tuple(gear for gear in self.gears if gear.lead is None)
-            remedy = "they have a lead, for prismatic joints; add some without"
-        else:
+        gears, remedy = self.gears, "they have a lead, for prismatic joints; add some without"
+        if joint.type == "prismatic":
             lead = joint.gear.lead if joint.gear is not None else None
-            with_lead = (replace(gear, lead=lead if gear.lead is None else gear.lead) for gear in self.gears)
-            gears = tuple(gear for gear in with_lead if gear.lead is not None)
+            gears = tuple(replace(gear, lead=lead if gear.lead is None else gear.lead) for gear in gears)
             remedy = (
                 "a prismatic joint needs the lead of its screw: give lead = '10 mm' in its [joint.gear] or a column "
                 "'lead [mm]' in the catalogue, or omit the joint from 'joints'"
             )
+        gears = tuple(gear for gear in gears if (gear.lead is None) == (joint.type != "prismatic"))
         if not gears:
             raise DalembertError(f"no gear of the catalogue fits joint '{joint.name}': {remedy}")
         return gears
@@ -339,7 +331,7 @@ class _SelectionProblem:
     def best(self, i: int, fitted: Fitted) -> tuple[Motor, Gear | None]:
         """The smallest combination that passes every check at joint i."""
         load, gravity = self.load(i, fitted)
-        gears = self.candidates(i)
+        gears = self.candidates[i]
         self.ratings = {}
         used = np.stack([self._quick(i, gear, load, gravity) for gear in gears])  # (gears, motors)
         allowed = 1.0 - self.rules.margin
@@ -454,7 +446,7 @@ class _SelectionProblem:
         """The choice for joint i, and why its smaller neighbours fail."""
         motor, gear = fitted[i]
         load, gravity = self.load(i, fitted)
-        gears, cost = self.candidates(i), self.cost(motor, gear)
+        gears, cost = self.candidates[i], self.cost(motor, gear)
         used = self.used[i]
         # (cost, −utilisation, motor, gear) of all smaller combinations: of equal ones, the one that fails least
         pairs = [
