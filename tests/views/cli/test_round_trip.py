@@ -168,7 +168,7 @@ def test_what_plans_and_scales_need_is_said(tmp_path: Path) -> None:
     da.polynomial([0.1, 0.2], [0.4, 0.1], 1.0).save(tmp_path / "m.csv")
     assert "--duration needs --time-optimal" in mistake("scale", "planar-2r", tmp_path / "m.csv", "--duration", 1)
     assert "required are t, tau1 … tau2" in mistake("simulate", "planar-2r", "--torque", tmp_path / "m.csv")
-    assert "names joint 'joint1' twice" in mistake("show", "planar-2r", "--lock", "joint1=0", "--lock", "joint1=1")
+    assert "--lock gives joint1 twice" in mistake("show", "planar-2r", "--lock", "joint1=0", "--lock", "joint1=1")
     assert "--held applies to torques over time" in mistake("simulate", "planar-2r", "--held")
     assert "twice, which is not allowed for the first or the last" in _first_twice(tmp_path)
     assert not (tmp_path / "x.csv").exists()

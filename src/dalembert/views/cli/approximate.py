@@ -6,16 +6,16 @@ import re
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import check_writable, whole_file
+from dalembert.base.files import whole_file
 from dalembert.base.options import option
+from dalembert.base.text_tables import csv_text
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, AtTip, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import plain, print_table, say, tell
-from dalembert.views.cli.torques import example_motions, need_one_motion, read
+from dalembert.views.cli.torques import check_source, motions_of
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,20 @@ def approximate(
     """
     names = tuple(re.split(r"[\s,+]+", settings.drop.strip())) if settings.drop and settings.drop.strip() else ()
     output, save, small, force = settings.output, settings.save, settings.small, settings.force
-    need_one_motion(motion, settings.example, "errors are computed along a motion")
+    paths = None if motion is None else [motion]
+    check_source(paths, settings.example, "errors are computed along a motion")
     if save is not None and not names and small is None:
         raise DalembertError(f"--save {save} writes an approximate model; choose what it omits by --drop or --small")
     if small is not None and settings.example is not None:
         raise DalembertError("--small needs one motion: give MOTION.csv")
     wrench, loaded = load.wrench, options.load(arm, loading, load)
     less = loaded.approximate(names)  # names are checked before the motion is read
-    for path, kinds in ((None if output == "-" else output, (".csv", ".txt")), (save, (".toml", ".urdf"))):
-        if path is not None:
-            options.not_an_input(path, "the result would overwrite the file it is", motion, arm)
-            check_writable(path, overwrite=force, kinds=kinds)
+    for path, kinds in ((output, (".csv", ".txt")), (save, (".toml", ".urdf"))):
+        options.check_output(path, "the result", motion, arm, force=force, kinds=kinds)
     options.check_plot(settings.plot, force=force)
-    motions = (
-        [(motion.stem, read(loaded, motion, reading)[0])]
-        if motion is not None
-        else [(title, moving) for title, _, moving in example_motions(loaded, settings.example)]
-    )
+    motions = [
+        (title, moving) for title, _, moving in motions_of(loaded, paths, settings.example, reading, as_table=True)
+    ]
     from dalembert.work.analysis.negligible_terms import DROPS, omissions
 
     if small is not None:
@@ -89,19 +86,10 @@ def approximate(
         less.save(save)
         tell(f"the approximate model is in {plain(save)}", stderr=True)
     if output is not None:
-        _write(output, studies, force)
+        lines = [{"motion": title, **row} for title, study in studies for row in study.table()]
+        with nullcontext(sys.stdout) if output == "-" else whole_file(output, overwrite=force) as file:
+            file.write(csv_text(lines))
     if settings.plot is not None:
         from dalembert.views.report.figures import omission_figure
 
         options.save_plot(omission_figure(dict(studies)), settings.plot, force=force)
-
-
-def _write(path: str, studies: list[tuple[str, Any]], force: bool) -> None:
-    """The tables, one after the other, as CSV."""
-    import csv
-
-    rows = [{"motion": title, **row} for title, study in studies for row in study.table()]
-    with nullcontext(sys.stdout) if path == "-" else whole_file(path, overwrite=force) as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)

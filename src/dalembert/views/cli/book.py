@@ -31,10 +31,8 @@ def book(
     from dalembert.views.documents.places import look_up
 
     if not place:
-        print_table(
-            ["document", "section", ">rows"],
-            [(s.document, plain(s.title), str(len(s.rows))) for s in documents.sections()],
-        )
+        rows = [(s.document, plain(s.title), str(len(s.rows))) for s in documents.sections()]
+        print_table(["document", "section", ">rows"], rows)
         tell(
             "\n'dalembert book 7.32' shows one entry, 'dalembert book \"section 7.8\"' lists a section, 'dalembert book "
             "Christoffel' searches; docs/documents.md lists all rows."
@@ -70,10 +68,8 @@ def _computed(row: MapRow) -> str:
 def _further(rows: Iterable[MapRow]) -> str:
     """Where there is more about these rows."""
     notebooks = dict.fromkeys(notebook for row in rows for notebook in row.notebooks)
-    pages = dict.fromkeys(row.page for row in rows)
-    return (
-        f"notebook{'s' * (len(notebooks) > 1)} {', '.join(notebooks)}; page{'s' * (len(pages) > 1)} {', '.join(pages)}"
-    )
+    parts = {"notebook": notebooks, "page": dict.fromkeys(row.page for row in rows)}
+    return "; ".join(f"{word}{'s' * (len(names) > 1)} {', '.join(names)}" for word, names in parts.items())
 
 
 def _indented(text: str) -> str:
@@ -107,13 +103,8 @@ def _in_letters(value: Any) -> str:
 
     value = value.replace(lambda x: x.is_Float, exact)
     text = TextOf({str(x): as_text(str(x)) for x in value.free_symbols}).doprint
-    if not hasattr(value, "tolist"):
-        return textwrap.fill(text(value), WIDTH, subsequent_indent="    ", break_long_words=False)
-    lines = []
-    for i, row in enumerate(value.tolist(), 1):
+    lines = [text(value)] if not hasattr(value, "tolist") else []
+    for i, row in enumerate([] if lines else value.tolist(), 1):
         for j, entry in enumerate(row, 1):
-            index = f"{i}" if value.shape[1] == 1 else f"{i}, {j}"
-            lines.append(
-                textwrap.fill(f"[{index}] {text(entry)}", WIDTH, subsequent_indent="    ", break_long_words=False)
-            )
-    return "\n".join(lines)
+            lines.append(f"[{i if value.shape[1] == 1 else f'{i}, {j}'}] {text(entry)}")
+    return "\n".join(textwrap.fill(x, WIDTH, subsequent_indent="    ", break_long_words=False) for x in lines)

@@ -158,16 +158,16 @@ def _explain(arm: Arm | None) -> None:
         f"{name}, compiled": [_pair(each.operations("inverse_dynamics", name).compiled) for each in arms]
         for name in ("newton-euler", "lean")
     }
-    what = "Newton–Euler inverse dynamics by equation of S 7.5.2"
+    title, cells = "Newton–Euler inverse dynamics by equation of S 7.5.2", counts[0]
     if arm is None:
-        title = f"{what}: operations added by one more general revolute joint"
+        title += ": operations added by one more general revolute joint"
         cells = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(counts[0], counts[1], strict=True)]
         series = {"written": 0, "nontrivial": 2, "M Table 2, row by row": 4}
         totals = {name: [rows[-1][k : k + 2] for rows in counts] for name, k in series.items()} | compiled
         lines = _printed("newton-euler") | {name: _in_n(EXPLAINED, pairs) for name, pairs in totals.items()}
     else:
-        title, cells = f"{plain(arm.name)}: {what}", counts[0]
-        lines = {name: [str(x) for x in pairs[0]] for name, pairs in compiled.items()}
+        title = f"{plain(arm.name)}: {title}"
+        lines = {name: list(map(str, pairs[0])) for name, pairs in compiled.items()}
     _show_steps(tables[0], cells, title, "M Table 2", lines)
     console().print(
         "written: the formulas as printed. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
@@ -185,10 +185,9 @@ def _explain_traces(arm: Arm | None) -> None:
     model, name = arm or chain(EXPLAINED[-1]), "lagrange-euler"
     table, lines = steps(model, name), {}
     if arm is None:
-        sizes = range(2, 8)
-        costs = [cost(chain(n), name, measure=False, compiled=False, quantity="inverse_dynamics") for n in sizes]
-        lines = _printed(name) | {"written": _in_n(sizes, [_pair(each.written) for each in costs])}
-    lines["compiled"] = [str(x) for x in _pair(model.operations("inverse_dynamics", name).compiled)]
+        costs = [cost(chain(n), name, measure=False, compiled=False) for n in range(2, 8)]
+        lines = _printed(name) | {"written": _in_n(range(2, 8), [_pair(each.written) for each in costs])}
+    lines["compiled"] = list(map(str, _pair(model.operations("inverse_dynamics", name).compiled)))
     tell("")
     whose = plain(model.name) if arm else f"{model.n} general revolute joints"
     title = f"{whose}: Lagrange–Euler inverse dynamics by equation of M section 2"
@@ -241,15 +240,11 @@ def _nanoseconds(cost: Cost) -> str:
 
 
 def _cells(cost: Cost) -> list[str]:
-    def two(operations: Operations | None, missing: str) -> list[str]:
-        if operations is None:
-            return [missing, missing]
-        return [str(x) for x in _pair(operations)]
-
-    compiled = cost.compiled
-    trig = "—" if compiled is None else str(compiled.sines + compiled.cosines)
-    ns = "—" if compiled is None else _nanoseconds(cost)
-    return [*two(cost.table, ""), *two(cost.written, ""), *two(compiled, "—"), trig, ns]
+    cells = ["", ""] if cost.table is None else list(map(str, _pair(cost.table)))
+    cells += map(str, _pair(cost.written))
+    if (compiled := cost.compiled) is None:
+        return [*cells, *["—"] * 4]
+    return [*cells, *map(str, _pair(compiled)), str(compiled.sines + compiled.cosines), _nanoseconds(cost)]
 
 
 def _notes(costs: Sequence[Cost]) -> None:
@@ -274,13 +269,10 @@ def in_n(coefficients: Polynomial) -> str:
     '13/6 n³ + 111 n − 4'
     """
     text = ""
-    for power in reversed(range(len(coefficients))):
-        c = coefficients[power]
-        if c == 0:
-            continue
+    for power, c in reversed([(power, c) for power, c in enumerate(coefficients) if c]):
         letter = "" if power == 0 else "n" if power == 1 else "n" + "⁰¹²³⁴⁵⁶⁷⁸⁹"[power]
         sign = (" − " if c < 0 else " + ") if text else ("−" if c < 0 else "")
-        text += sign + " ".join(word for word in (str(abs(c)) if abs(c) != 1 or not letter else "", letter) if word)
+        text += sign + f"{abs(c) if abs(c) != 1 or not letter else ''} {letter}".strip()
     return text or "0"
 
 

@@ -102,12 +102,10 @@ def measures(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid) -> tuple[float
 
 
 def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: Kind, size: Any) -> None:
-
     unit = shape.units[0] if len(set(shape.units)) == 1 else ""
+    whose = "the arm’s" if isinstance(size, str) else "these"
     bound = (
-        "of unit length"
-        if size is None
-        else f"whose ratios to {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to at most 1"
+        f"whose ratios to {whose} limits have squares that sum to at most 1" if size is not None else "of unit length"
     )
     tell(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", "bold")
     what = "joint velocities" if kind == "velocity" else "torques"
@@ -130,14 +128,10 @@ def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
     """The reach in each direction from 0; a sentence if the weight of the arm leaves none."""
     import numpy as np
 
-    axes = list(zip(shape.rows, np.eye(len(shape.rows)), strict=True))
-    directions = {f"{word}{row}": sign * axis for word, sign in (("+", 1.0), ("−", -1.0)) for row, axis in axes}
+    words = [f"{sign}{row}" for sign in "+−" for row in shape.rows]
+    directions = np.concatenate([np.eye(len(shape.rows)), -np.eye(len(shape.rows))])
     columns = {">ellipsoid": shape, ">each joint within its limit": exact}
-    reaches = {
-        head: [float(x.max_acceleration(d)) for d in directions.values()]
-        for head, x in columns.items()
-        if x is not None
-    }
+    reaches = {head: x.max_acceleration(directions) for head, x in columns.items() if x is not None}
     some = {head: values for head, values in reaches.items() if not np.isnan(values).all()}
     if ">ellipsoid" not in some:
         tell(
@@ -145,12 +139,8 @@ def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
             "--limits, or ignore the weight with --no-gravity"
         )
     if some:
-        rows = [[word, *(_known(values[k], unit) for values in some.values())] for k, word in enumerate(directions)]
-        print_table(["from 0 towards", *some], rows)
-
-
-def _known(value: Any, unit: str) -> str:
-    return "none" if math.isnan(value) else number(float(value), unit)
+        cells = [["none" if math.isnan(x) else number(x, unit) for x in values] for values in some.values()]
+        print_table(["from 0 towards", *some], list(zip(words, *cells, strict=True)))
 
 
 def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -> list[str]:
@@ -182,9 +172,8 @@ def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -
     for mark, points in layers:
         for x, y in points:
             cells[round(half - y / reach * half)][round(height + x / reach * (height - 1))] = mark
-    words = "o ellipsoid" + (", · without gravity" if np.hypot(*c) > 1e-12 else "")
-    words += ", + each joint within its limit" if exact is not None else ""
+    words = "o ellipsoid" + ", · without gravity" * bool(np.hypot(*c) > 1e-12)
+    words += ", + each joint within its limit" * (exact is not None)
     head = f"{across} to the right, {up} upwards, edges at ±{number(reach, shape.units[0], 3)}"
-    if shape.what == "acceleration":
-        head += "; 0 is the tip at rest"
+    head += "; 0 is the tip at rest" * (shape.what == "acceleration")
     return [head, *("".join(line).rstrip() for line in cells), words]

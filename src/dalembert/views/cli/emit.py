@@ -75,11 +75,11 @@ def emit(
     if not code.quantity:
         raise DalembertError("no quantity is named; name one or more, such as inverse_dynamics; --list lists them")
     with Bar(f"{', '.join(code.quantity)} of {loaded.name}", PATIENCE):
+        further = options.keywords(code, "formulation function libm separate")
+        further["precision"] = "single" if code.single or code.float_ else None
         source = loaded.emit(
-            code.quantity, code.target, formulation=code.formulation, options=tuple(code.inputs or ()),
-            by=code.by or None, precision="single" if code.single or code.float_ else None,
-            function=code.function, libm=code.libm, separate=code.separate,
-        )  # fmt: skip
+            code.quantity, code.target, options=tuple(code.inputs or ()), by=code.by or None, **further
+        )
     if code.output is None:
         tell("\n".join(plain(line) for line in str(source).splitlines()))
         return

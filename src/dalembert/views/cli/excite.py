@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import dalembert as da
 from dalembert.base.environment.progress import Bar
 from dalembert.base.options import option
+from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading
@@ -64,11 +65,11 @@ def excite(arm: ArmArgument, settings: Annotated[ExciteOptions, ORDER], loading:
     if not settings.rate > 0:
         raise DalembertError(f"--rate is {settings.rate:g}; it is in samples per second and must be above zero")
     task = Path(goal.removeprefix("task:")) if isinstance(goal, str) and goal.startswith("task:") else None
-    words = "the motion would overwrite the file it is"
-    options.check_table(output, words, arm, settings.after, task, force=settings.force)  # type: ignore[arg-type]
-    search: dict[str, Any] = {field.name: getattr(settings, field.name) for field in fields(ExcitationOptions)}
+    options.check_table(output, "the motion", arm, settings.after, task, force=settings.force)  # type: ignore[arg-type]
+    search = options.keywords(settings, " ".join(field.name for field in fields(ExcitationOptions)))
     search["start"] = None if start is None else options.row_of("--start", str(start), "x", loaded.n)
-    search["planes"] = [_plane(text) for text in settings.planes or []]
+    planes = [options.numbers_of("--plane", text, "nx ny nz d") for text in settings.planes or []]
+    search["planes"] = [(normal, offset) for *normal, offset in planes]
     search["criterion"] = settings.criterion or ("condition" if settings.after is None else "l-optimal")
     search["resume"] = options.resuming(settings.resume)
     wanted = list(map(_until, settings.until or []))
@@ -96,10 +97,11 @@ def _show(excitation: Excitation, output: Path, wanted: list[tuple[str, float, b
     tau = excitation.arm.inverse_dynamics(q, qd, qdd)
     rows = []
     for j, joint in enumerate(excitation.arm.robot.moving_joints):
-        limits = joint.limits
-        peaks = ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
-        spread = f"{number(float(q[:, j].min()))} … {number(float(q[:, j].max()))}"
-        rows.append([joint.name, spread, *(_with_limit(values[:, j], limit) for values, limit in peaks)])
+        limits, row = joint.limits, [joint.name, f"{number(q[:, j].min())} … {number(q[:, j].max())}"]
+        for values, limit in ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort)):
+            most = number(abs(values[:, j]).max())
+            row.append(most if limit is None else f"{most} / {number(limit)}")
+        rows.append(row)
     print_table(["joint", ">q", ">max |qd| / limit", ">max |qdd| / limit", ">max |tau| / limit"], rows, "Joints")
     if excitation.forecast is not None:
         _show_forecast(excitation.forecast, wanted)
@@ -108,9 +110,9 @@ def _show(excitation: Excitation, output: Path, wanted: list[tuple[str, float, b
         f"{excitation.condition_scaled:.4g} with columns of length one; log det {excitation.log_det:.4g}"
     )
     form = f"a spline of {excitation.coefficients.shape[-1]} control points"
-    if excitation.base_frequency is not None:
-        periods = round(motion.duration * excitation.base_frequency)
-        form = f"{periods} period{'s' if periods != 1 else ''} of {excitation.base_frequency:.4g} Hz, {excitation.coefficients.shape[2]} harmonics"
+    if (base := excitation.base_frequency) is not None:
+        periods = counted(round(motion.duration * base), "period")
+        form = f"{periods} of {base:.4g} Hz, {excitation.coefficients.shape[2]} harmonics"
     tell(f"{motion.duration:g} s: {form}, found in {excitation.seconds:.1f} s; the motion is in {output.resolve()}")
 
 
@@ -127,12 +129,6 @@ def check_until(arm: da.Arm, settings: ExciteOptions, wanted: list[tuple[str, fl
             raise DalembertError(f"--until {name}: its value is not known, so give its std as a number, not in percent")
 
 
-def _plane(text: str) -> tuple[tuple[float, ...], float]:
-    """A plane given as text: its normal and its offset."""
-    *normal, offset = options.numbers_of("--plane", text, "nx ny nz d")
-    return tuple(normal), offset
-
-
 def _until(text: str) -> tuple[str, float, bool]:
     """NAME=STD given as text: the name, the number, and whether it is a percentage."""
     name, _, size = text.rpartition("=")
@@ -146,29 +142,19 @@ def _until(text: str) -> tuple[str, float, bool]:
 def _show_forecast(forecast: Forecast, wanted: list[tuple[str, float, bool]]) -> None:
     """The standard deviations before and after, and the time needed to reach the requested ones."""
     rows = []
-    for name, value, *both in zip(forecast.names, forecast.values, forecast.before, forecast.after, strict=True):
-        before, after = both
+    for name, value, before, after in zip(
+        forecast.names, forecast.values, forecast.before, forecast.after, strict=True
+    ):
         times = number(before / after, digits=2) if math.isfinite(before) and after > 0 else ""
-        shown = "" if math.isnan(value) else number(float(value))
-        rows.append([name, shown, *(number(float(x), digits=2) if math.isfinite(x) else "∞" for x in both), times])
-    print_table(
-        ["", ">value", ">std before", ">std after", ">reduced by factor"], rows, f"Goal {forecast.goal} (SI units)"
-    )
+        std = [number(x, digits=2) if math.isfinite(x) else "∞" for x in (before, after)]
+        rows.append([name, "" if math.isnan(value) else number(value), *std, times])
+    columns = ["", ">value", ">std before", ">std after", ">reduced by factor"]
+    print_table(columns, rows, f"Goal {forecast.goal} (SI units)")
     for name, value, share in wanted:
-        size = value
-        if share:
-            size = value / 100 * abs(float(forecast.values[forecast.names.index(name)]))
+        size = value / 100 * abs(float(forecast.values[forecast.names.index(name)])) if share else value
         seconds = forecast.seconds_until(name, size)
-        takes = (
-            f"takes about {seconds:.3g} s of this motion"
-            if math.isfinite(seconds)
-            else "cannot be reached with this motion"
-        )
-        tell(f"{name} to ± {size:.3g} {takes}")
+        known = math.isfinite(seconds)
+        takes = f"takes about {seconds:.3g} s of" if known else "cannot be reached with"
+        tell(f"{name} to ± {size:.3g} {takes} this motion")
     before = f"{forecast.value_before:.3g}" if math.isfinite(forecast.value_before) else "∞"
     tell(f"{forecast.measure}: {before} before, {forecast.value_after:.3g} predicted after this motion")
-
-
-def _with_limit(values: Any, limit: float | None) -> str:
-    most = float(abs(values).max())
-    return f"{number(most)} / {number(limit)}" if limit is not None else number(most)

@@ -31,8 +31,7 @@ def show_folds(folds: Folds, joints: tuple[str, ...]) -> None:
     rows = []
     for fold in folds:
         at_rest = (fold.moving_error, fold.resting_error) if rests else (None, None)
-        errors = (*fold.joint_errors, fold.relative_error, *at_rest)
-        rows.append([fold.name, *("–" if e is None else f"{100 * e:.2f}" for e in errors)])
+        rows.append([fold.name, *map(error_cell, (*fold.joint_errors, fold.relative_error, *at_rest))])
     middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
     means = [f"{100 * m:.2f} ± {100 * s:.2f}" for m, s in zip(middle, spread, strict=True)]
     rows.append(["mean ± std", *means[1:], means[0], "", ""])
@@ -54,30 +53,29 @@ def show_trend(trend: FitTrend) -> None:
         tell(sentence)
 
 
+def error_cell(error: float | None) -> str:
+    """A relative error in percent; a dash if there is none."""
+    return "–" if error is None else f"{100 * error:.2f}"
+
+
 def _show_comparison(step: FitComparison, label: str) -> None:
-    clearest = sorted(step.parameters, key=lambda x: -abs(x.z))[:ROWS]
-    rows = [
-        [x.name, _with_error(x.before, x.before_std), _with_error(x.after, x.after_std), _signed(x.difference), f"{x.z:+.1f}",
-         "changed" if x.name in step.significant else "", x.unit]
-        for x in clearest
-    ]  # fmt: skip
-    count = f"the {len(rows)} most significant of {len(step.parameters)} parameters"
-    print_table(
-        ["parameter", ">before", ">after", ">difference", ">σ", "", "unit"], rows, f"Comparison with {label}: {count}"
-    )
+    rows = []
+    for x in sorted(step.parameters, key=lambda x: -abs(x.z))[:ROWS]:
+        values = [_with_error(x.before, x.before_std), _with_error(x.after, x.after_std)]
+        mark = "changed" if x.name in step.significant else ""
+        rows.append([x.name, *values, f"{x.difference:+.3g}", f"{x.z:+.1f}", mark, x.unit])
+    title = f"Comparison with {label}: the {len(rows)} most significant of {len(step.parameters)} parameters"
+    print_table(["parameter", ">before", ">after", ">difference", ">σ", "", "unit"], rows, title)
 
 
 def _show_steps(trend: FitTrend) -> None:
-    clearest = sorted(trend.parameters, key=lambda x: x.p)[:ROWS]
     changed = {x.name for x in trend.changed}
     rows = [
-        [x.name, *(_with_error(float(v), float(s)) for v, s in zip(x.values, x.std, strict=True)),
-         "not constant" if x.name in changed else "", x.unit]
-        for x in clearest
-    ]  # fmt: skip
-    count = f"the {len(rows)} most significant of {len(trend.parameters)} parameters"
-    labels = [f">{label}" for label in trend.labels]
-    print_table(["parameter", *labels, "", "unit"], rows, f"{len(trend.records)} fits: {count}")
+        [x.name, *map(_with_error, x.values, x.std), "not constant" if x.name in changed else "", x.unit]
+        for x in sorted(trend.parameters, key=lambda x: x.p)[:ROWS]
+    ]
+    title = f"{len(trend.records)} fits: the {len(rows)} most significant of {len(trend.parameters)} parameters"
+    print_table(["parameter", *(f">{label}" for label in trend.labels), "", "unit"], rows, title)
 
 
 def _with_error(value: float, std: float) -> str:
@@ -85,12 +83,6 @@ def _with_error(value: float, std: float) -> str:
     if not (std > 0 and math.isfinite(std)):
         return number(value)
     decimals = 1 - math.floor(math.log10(std))
-    return (
-        f"{value:.{decimals}f} ± {std:.{decimals}f}"
-        if 0 <= decimals <= 6
-        else f"{number(value)} ± {number(std, digits=2)}"
-    )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}"
+    if 0 <= decimals <= 6:
+        return f"{value:.{decimals}f} ± {std:.{decimals}f}"
+    return f"{number(value)} ± {number(std, digits=2)}"

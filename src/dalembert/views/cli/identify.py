@@ -15,7 +15,7 @@ from dalembert.base.files import HTML, check_writable
 from dalembert.base.options import option
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
-from dalembert.views.cli.fit_tables import show_folds, show_selection, show_trend
+from dalembert.views.cli.fit_tables import error_cell, show_folds, show_selection, show_trend
 from dalembert.views.cli.options import ArmArgument, Loading, LogReading
 from dalembert.views.cli.terminal import console, number, print_table, say, saying_warnings, tell
 from dalembert.work.identification.fitting.fit_options import (
@@ -103,8 +103,7 @@ def identify(
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion."""
     loaded_arm = options.load(arm, loading)
-    text = settings.payload_com
-    com = None if text is None else options.numbers_of("--payload-com", text, "x y z")
+    com = options.vector_of("--payload-com", settings.payload_com)
     changed: dict[str, Any] = {
         "prior": None if settings.prior is None else options.load(str(settings.prior), replace(loading, tip=None)),
         "bounds": boxes_of(settings.bounds),
@@ -116,18 +115,16 @@ def identify(
     read = replace(settings, **changed)
     groups: dict[str, Any] = {
         name: kind(**{x.name: getattr(read, x.name) for x in fields(kind)}) for name, kind in GROUPS.items()
-    }
-    groups["selection"] = settings.selection
+    } | {"selection": settings.selection}
     if settings.like is not None:
         groups |= _like(settings.like, groups, loaded_arm)
     former = [da.read_fit(path) for path in settings.compare or []]
     settings.check_files()
     stages = Stages(len(log) if read.folds == "runs" else int(read.folds))
+    groups |= settings.keywords(loaded_arm.n) | {"resume": options.resuming(settings.resume)}
     with saying_warnings(), Bar("identifying") as bar:
-        fit = da.identify(
-            loaded_arm, log if len(log) > 1 else log[0], settings.validate or None, **groups, **settings.keywords(loaded_arm.n),
-            progress=lambda words, fraction: bar(stages(words, fraction)), resume=options.resuming(settings.resume),
-        )  # fmt: skip
+        groups["progress"] = lambda words, fraction: bar(stages(words, fraction))
+        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], settings.validate or None, **groups)
         if settings.output is not None:
             fit.arm.save(settings.output)
     _show(fit, settings.table)
@@ -141,10 +138,9 @@ def identify(
     if settings.report is not None:
         from dalembert.views.report.identification import write_identification
 
+        heading: dict[str, Any] = {**settings.heading, "compared": compared, "overwrite": settings.force}
         with Bar("writing the report") as bar:
-            write_identification(
-                settings.report, fit, **settings.heading, compared=compared, overwrite=settings.force, progress=bar
-            )
+            write_identification(settings.report, fit, **heading, progress=bar)
         say("note", f"the report is in {settings.report}")
 
 
@@ -154,15 +150,16 @@ def _like(path: str, groups: dict[str, Any], arm: da.Arm) -> dict[str, Any]:
     for name, group in earlier.items():
         if name == "selection":
             continue
-        for field in fields(group):
-            own, new = getattr(group, field.name), getattr(groups[name], field.name)
-            if own is not None and own != field.default and new is not None:
-                raise DalembertError(
-                    f"{options.spelling(type(group), field.name)} and --like {path}, which also sets it, are both given: "
-                    "remove one of them"
-                )
         beside = {x.name: getattr(groups[name], x.name) for x in fields(group)}
-        earlier[name] = replace(group, **{key: value for key, value in beside.items() if value is not None})
+        beside = {key: value for key, value in beside.items() if value is not None}
+        for field in fields(group):
+            own = getattr(group, field.name)
+            if own is not None and own != field.default and field.name in beside:
+                option = options.spelling(type(group), field.name)
+                raise DalembertError(
+                    f"{option} and --like {path}, which also sets it, are both given: remove one of them"
+                )
+        earlier[name] = replace(group, **beside)
     return earlier
 
 
@@ -228,7 +225,7 @@ def _show(fit: Identification, saved: str | None) -> None:
     for name, value, std, relative in zip(fit.names, fit.parameters, fit.std, fit.relative_std, strict=True):
         mark = "not in the log" if name in fit.unidentified else "" if name in fit.essential else "not essential"
         share = percent(relative) if math.isfinite(relative) else "∞"
-        rows.append([name, number(float(value)), number(float(std), digits=2), share, mark])
+        rows.append([name, number(value), number(std, digits=2), share, mark])
     print_table(["parameter", ">value", ">std", ">relative std", ""], rows, "Base parameters (SI units)")
     if any((row != 0).sum() > 1 for row in fit.base.K):
         tell("Some are sums, named after their first term: --report and --json give the full sums.")
@@ -236,11 +233,7 @@ def _show(fit: Identification, saved: str | None) -> None:
     tell("")
     columns = ["run", "", *(f">{name}" for name in fit.before.joint_names), ">all joints"]
     errors = [
-        [
-            Path(run.name).name if instants == "all" else "",
-            instants,
-            *("–" if e is None else f"{100 * e:.2f}" for e in (*joints, overall)),
-        ]
+        [Path(run.name).name if instants == "all" else "", instants, *map(error_cell, (*joints, overall))]
         for run in (fit.run, *fit.validation)
         for instants, overall, joints in run.error_table
     ]

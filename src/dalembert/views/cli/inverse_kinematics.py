@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import dalembert as da
 from dalembert.base.options import REQUIRED, option
+from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading
@@ -61,17 +62,12 @@ def inverse_kinematics(arm: ArmArgument, pose: PoseOptions, loading: Loading) ->
     count: Any = int(pose.solutions) if pose.solutions.isdigit() else pose.solutions
     solved = da.inverse_kinematics(loaded, goal, near, task=task, solutions=count, respect_limits=pose.limits)
     unit = "°" if deg else "rad"
-    heads = [
-        f">{plain(name)} ({'m' if slides else unit})"
-        for name, slides in zip(loaded.joint_names, sliding_joints(loaded), strict=True)
-    ]
-    rows = [
-        [str(k), *(f"{value:.6g}" for value in (row * factors).round(9) + 0.0)]
-        for k, row in enumerate(solved.solutions, 1)
-    ]
-    print_table(
-        ["", *heads], rows, f"{plain(loaded.name)}: {len(rows)} solution{'s' * (len(rows) != 1)}, task '{solved.task}'"
-    )
+    joints = zip(loaded.joint_names, sliding_joints(loaded), strict=True)
+    heads = [f">{plain(name)} ({'m' if slides else unit})" for name, slides in joints]
+    solutions = (solved.solutions * factors).round(9) + 0.0
+    rows = [[str(k), *(f"{value:.6g}" for value in row)] for k, row in enumerate(solutions, 1)]
+    title = f"{plain(loaded.name)}: {counted(len(rows), 'solution')}, task '{solved.task}'"
+    print_table(["", *heads], rows, title)
     metres, angle = solved.error
     tell(f"error of the first: {metres:.1e} m, {angle:.1e} rad", stderr=True)
 

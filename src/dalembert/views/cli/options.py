@@ -13,7 +13,7 @@ import keyword
 import math
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -128,6 +128,11 @@ def exclude(first: str, second: str) -> DalembertError:
 # -- options and groups that several commands share -------------------------------------------------
 
 
+def keywords(group: Any, names: str) -> dict[str, Any]:
+    """The values of some options of a group, as keywords of the function that takes them under the same names."""
+    return {name: getattr(group, name) for name in names.split()}
+
+
 def overwriting(name: str = "") -> Any:
     """The option ``--force`` of a command that writes one file, or several."""
     return option(f"Overwrite {name} if it exists." if name else "Overwrite existing files.", False)
@@ -159,9 +164,9 @@ def vector(help: str, default: str | None = None, **further: Any) -> Any:
     return option(help, default, metavar='"x y z"', **further)
 
 
-def common(name: str) -> Any:
+def common(name: str, **further: Any) -> Any:
     """An option that several commands declare alike."""
-    return option(**COMMON[name])
+    return option(**COMMON[name], **further)
 
 
 COMMON: dict[str, dict[str, Any]] = {
@@ -243,20 +248,9 @@ class Loading:
     @property
     def keywords(self) -> dict[str, Any]:
         """The keywords of :func:`dalembert.load`."""
-        positions: dict[str, list[float]] = {}
-        for text in self.lock or ():
-            joint, equals, values = text.rpartition("=")
-            if not equals or not joint.strip() or not values.strip():
-                raise DalembertError(f'--lock "{text}" must be a joint and a position, like finger_joint=0.02')
-            if joint.strip() in positions:
-                raise DalembertError(f"--lock names joint '{joint.strip()}' twice; give it one position")
-            positions[joint.strip()] = list_of(f"--lock {joint}=", values)
-        words = {}
-        for text in self.arguments or ():
-            name, equals, value = text.partition("=")
-            if not equals or not name.strip():
-                raise DalembertError(f'--argument "{text}" must be a name and a value, like name=ur5e')
-            words[name.strip()] = value.strip()
+        locked = pairs_of("--lock", self.lock, "a joint and a position, like finger_joint=0.02", last=True)
+        positions = {joint: list_of(f"--lock {joint}=", values) for joint, values in locked.items()}
+        words = pairs_of("--argument", self.arguments, "a name and a value, like name=ur5e", empty=True)
         return dataclasses.asdict(self) | {"lock": positions, "arguments": words}
 
 
@@ -374,15 +368,26 @@ class ReportHeading:
 # -- values -----------------------------------------------------------------------------------------
 
 
-def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
-    """A list of KEY=VALUE as a dict, each key once."""
+def pairs_of(
+    option: str,
+    given: list[str] | None,
+    what: str = "KEY=VALUE, such as q=q_mot",
+    *,
+    last: bool = False,
+    empty: bool = False,
+) -> dict[str, str]:
+    """A list of KEY=VALUE as a dict, each key once.
+
+    last   whether the key ends at the last "=", not at the first
+    empty  whether a value may be empty
+    """
     out: dict[str, str] = {}
     for word in given or []:
-        key, equals, value = word.partition("=")
-        if not equals or not key or not value:
-            raise DalembertError(f"{option} needs KEY=VALUE, such as q=q_mot, not '{word}'")
+        key, equals, value = (part.strip() for part in (word.rpartition("=") if last else word.partition("=")))
+        if not (equals and key and (value or empty)):
+            raise DalembertError(f'{option} "{word}" must be {what}')
         if key in out:
-            raise DalembertError(f"{option} gives {key} twice: {out[key]} and {value}")
+            raise DalembertError(f"{option} gives {key} twice, as {out[key]} and as {value}; give it once")
         out[key] = value
     return out
 
@@ -398,7 +403,7 @@ def load(arm: str, loading: Loading | None = None, tip: Load | None = None) -> d
     from dalembert.robot.readers.vendor_files import PRINTED_NOTES
 
     tip = tip or Load()
-    com = (0.0, 0.0, 0.0) if tip.payload_com is None else numbers_of("--payload-com", tip.payload_com, "x y z")
+    com = vector_of("--payload-com", tip.payload_com) or (0.0, 0.0, 0.0)
     with saying_warnings():
         loaded = da.load(arm, **(loading or Loading()).keywords)
     say("note", *(note for note in loaded.robot.notes if note.startswith((TIP_NOTE, *PRINTED_NOTES))))
@@ -443,6 +448,11 @@ def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
     return tuple(values)
 
 
+def vector_of(option: str, text: str | None) -> tuple[float, ...] | None:
+    """The three numbers in an option's value, if it is given."""
+    return None if text is None else numbers_of(option, text, "x y z")
+
+
 def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]:
     """The numbers in an option's value with one entry per joint, named ``letter``1, ``letter``2, …, ``letter``count."""
     return numbers_of(option, text, " ".join(f"{letter}{k + 1}" for k in range(count)))
@@ -452,8 +462,10 @@ def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
     """The value of ``--tolerance``, given once or several times."""
     if not texts:
         return None
+    from dalembert.work.sizing.monte_carlo import LENGTHS, PAYLOAD, SHARES
+
     values: dict[str, Any] = {}
-    known = ("mass", "inertia", "rotor", "viscous", "coulomb", "com", "payload", "payload_com")
+    known = (*SHARES, *LENGTHS, *PAYLOAD)
     for text in texts:
         name, _, given = (part.strip() for part in text.partition("="))
         if name not in known or not given:
@@ -467,19 +479,23 @@ def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
             values[name] = tuple(numbers_of("--tolerance", part, "kg")[0] for part in (least, most))
         else:
             scale = 0.01 if given.endswith("%") else 1.0
-            numbers = list_of(f"--tolerance {name}", given.replace("%", " "))
-            scaled = [scale * x for x in numbers]
+            scaled = [scale * x for x in list_of(f"--tolerance {name}", given.replace("%", " "))]
             values[name] = scaled if len(scaled) > 1 else scaled[0] if scaled else given
     if "payload" in values:
         say("note", "the payload of --tolerance is held in addition to that of the arm and of the motion")
     return da.Tolerances(**values)
 
 
-def not_an_input(output: str | Path, words: str, *inputs: str | Path | None) -> None:
-    """Refuse an output that is one of the files it is made from; ``words`` begin the message."""
+def check_output(
+    output: str | Path | None, what: str, *inputs: str | Path | None, force: bool, kinds: Sequence[str] = ()
+) -> None:
+    """Raise an error before the work if ``what`` cannot be written, or would overwrite a file that it is made from."""
+    if output is None or str(output) == "-":
+        return
     for read in inputs:
         if read is not None and Path(read).is_file() and Path(output).exists() and Path(read).samefile(output):
-            raise DalembertError(f"{output}: {words} made from; name another")
+            raise DalembertError(f"{output}: {what} would overwrite the file it is made from; name another")
+    check_writable(output, overwrite=force, kinds=kinds)
 
 
 def need_figures(what: str) -> None:
@@ -488,13 +504,11 @@ def need_figures(what: str) -> None:
         import matplotlib  # noqa: F401
 
 
-def check_table(path: str | Path, words: str, *inputs: str | Path | None, force: bool) -> None:
-    """Raise an error before the work if a table cannot be written; ``words`` as for :func:`not_an_input`."""
+def check_table(path: str | Path, what: str, *inputs: str | Path | None, force: bool) -> None:
+    """Raise an error before the work if a table of motions or torques cannot be written."""
     from dalembert.work.trajectory.planning.motion_tables import KINDS
 
-    if str(path) != "-":
-        not_an_input(path, words, *inputs)
-        check_writable(path, overwrite=force, kinds=KINDS)
+    check_output(path, what, *inputs, force=force, kinds=KINDS)
 
 
 def check_plot(path: str | None, *, force: bool) -> None:

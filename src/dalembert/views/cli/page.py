@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import HTML, check_writable
+from dalembert.base.files import HTML
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Limited, Loading, MotionsArgument, Reading
 from dalembert.views.cli.terminal import say
-from dalembert.views.cli.torques import check_one_source, titled_motions
+from dalembert.views.cli.torques import check_source, motions_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,10 @@ def page(
     computed in the page as you move the controls. It works from a file, offline, in any current browser.
     """
     out = settings.out
-    check_one_source(motions, settings.example)
+    check_source(motions, settings.example)
     loaded = options.load(arm, loading, load)
-    options.not_an_input(out, "the page would overwrite the file it is", arm, load.limits, *(motions or ()))
-    check_writable(out, overwrite=settings.force, kinds=HTML)
-    titled = titled_motions(loaded, motions, settings.example, reading)
+    options.check_output(out, "the page", arm, load.limits, *(motions or ()), force=settings.force, kinds=HTML)
+    titled = motions_of(loaded, motions, settings.example, reading)
     from dalembert.views.web.live_page import page_of
 
     with Bar(f"page of {loaded.name}") as bar:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dalembert.base.options import option
 from dalembert.errors import DalembertError
@@ -44,10 +44,13 @@ def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, load
     if inertial and settings.two_sided:
         raise DalembertError("--inertial excludes friction, --two-sided includes it; choose one")
     loaded = options.load(arm, loading, load)
-    parameter_set = ParameterSet(
-        loaded, friction=() if inertial else FRICTION, two_sided=settings.two_sided, offset=settings.offset, rotor=not inertial,
-        only="nonzero" if settings.nonzero else None, terms=() if inertial else None,
-    )  # fmt: skip
+    further: dict[str, Any] = {"friction": (), "terms": (), "rotor": False} if inertial else {"friction": FRICTION}
+    further |= {
+        "two_sided": settings.two_sided,
+        "offset": settings.offset,
+        "only": "nonzero" if settings.nonzero else None,
+    }
+    parameter_set = ParameterSet(loaded, **further)
     base: BaseParameters | SymbolicBaseParameters
     if not (symbols or latex) and (loaded.passive_names or not all(map(has_formula, parameter_set.members))):
         base = base_parameters(parameter_set)
@@ -65,9 +68,8 @@ def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, load
     rows = [[str(k), plain(formula), number(float(x))] for k, (formula, x) in enumerate(values, 1)]
     print_table([">", "base parameter", ">value"], rows)
     if base.zero:
-        tell(
-            f"\nNot identifiable by any motion: {', '.join(parameter_letter(parameter_set.names[k]).text for k in base.zero)}."
-        )
+        letters = (parameter_letter(parameter_set.names[k]).text for k in base.zero)
+        tell(f"\nNot identifiable by any motion: {', '.join(letters)}.")
     if isinstance(base, SymbolicBaseParameters) and base.legend:
         tell("\nwith " + ", ".join(f"{text} = {number(value)}" for text, _, value in base.legend))
     tell(
@@ -76,14 +78,10 @@ def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, load
     if load.payload is not None:
         from dalembert.mechanics.symbols.symbolic_regressor import parameters_with_payload
 
-        sums = [f"{name} = {formula}" for name, formula in parameters_with_payload(loaded.robot)]
-        tell(
-            f"The payload is part of {', '.join(sums)}."
-            if sums
-            else "The tip does not move, and the payload has no effect on any joint."
-        )
+        sums = ", ".join(f"{name} = {formula}" for name, formula in parameters_with_payload(loaded.robot))
+        none = "The tip does not move, and the payload has no effect on any joint."
+        tell(f"The payload is part of {sums}." if sums else none)
     options.tell_numbers(loaded)
     if isinstance(base, SymbolicBaseParameters) and base.at_lengths < base.rank:
-        tell(
-            f"With the arm's own lengths, which are special, there are {base.at_lengths}; leave out --symbols to see them."
-        )
+        special = f"With the arm's own lengths, which are special, there are {base.at_lengths}"
+        tell(f"{special}; leave out --symbols to see them.")

@@ -73,12 +73,9 @@ def payload(
         reading["sensor"] = da.Placement.rpy(roll, pitch, yaw, xyz=(x, y, z))
     deviation = options.list_of("--gain-deviation", settings.gain_deviation or "") or None
     with saying_warnings(), Bar(f"the load of {loaded_arm.name}"):
-        load = da.identify_payload(
-            loaded_arm, log, loaded, reference=settings.reference, wrench=settings.wrench,
-            sign=-1.0 if settings.reaction else 1.0, parameters=settings.parameters, cutoff=settings.cutoff,
-            arm_deviation=settings.arm_deviation,
-            gain_deviation=deviation[0] if deviation is not None and len(deviation) == 1 else deviation, **reading,
-        )  # fmt: skip
+        reading["gain_deviation"] = deviation[0] if deviation is not None and len(deviation) == 1 else deviation
+        reading |= options.keywords(settings, "reference wrench parameters cutoff arm_deviation")
+        load = da.identify_payload(loaded_arm, log, loaded, sign=-1.0 if settings.reaction else 1.0, **reading)
     _show(load, loaded_arm)
     if settings.save is not None:
         load.attached_to(loaded_arm).save(settings.save)
@@ -96,10 +93,8 @@ def _show(load: Payload, loaded_arm: da.Arm) -> None:
         for word, *b in zip(("fx", "fy", "fz", "mx", "my", "mz"), load.bias, load.bias_std, strict=True):
             values.append((f"bias {word}", *b, "N" if word[0] == "f" else "N m"))
     if load.gains is not None and load.gains_std is not None:
-        values += [
-            (f"gain {name}", *g, load.gains_unit)
-            for name, *g in zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)
-        ]
+        gains = zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)
+        values += [(f"gain {name}", *g, load.gains_unit) for name, *g in gains]
     values += [(f"mass from {source.name}", source.mass, source.std, "kg") for source in load.by_source]
     rows = [[word, number(float(x)), number(float(std)), unit] for word, x, std, unit in values if not math.isnan(x)]
     print_table(["", ">value", ">std", "unit"], rows, f"Load, in the frame '{load.frame}'")

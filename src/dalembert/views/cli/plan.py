@@ -14,8 +14,8 @@ from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading
-from dalembert.views.cli.terminal import number, plain, print_table, say, tell
-from dalembert.views.cli.torques import write
+from dalembert.views.cli.terminal import plain, print_table, say, tell
+from dalembert.views.cli.torques import motion_rows, write
 
 if TYPE_CHECKING:
     from dalembert.base.arrays import Array
@@ -43,18 +43,15 @@ class RowOptions:
 
     def check_output(self, *inputs: str | Path | None) -> None:
         """Raise an error before the work if the motion cannot be written."""
-        options.check_table(self.output, "the motion would overwrite the file it is", *inputs, force=self.force)
+        options.check_table(self.output, "the motion", *inputs, force=self.force)
 
     def save(self, motion: da.Trajectory, arm: da.Arm) -> None:
         """Write a motion to a file or to the screen, with its torques if requested."""
         from dalembert.work.trajectory.planning.motion_file import motion_columns
 
         torques_of = arm if self.torques else None
-        write(
-            self.output,
-            *motion_columns(motion, torques_of, rate=self.rate, both_sides=self.rate is None),
-            force=self.force,
-        )
+        table = motion_columns(motion, torques_of, rate=self.rate, both_sides=self.rate is None)
+        write(self.output, *table, force=self.force)
 
 
 @dataclass(frozen=True)
@@ -100,19 +97,18 @@ def plan(arm: ArmArgument, settings: Annotated[PlanOptions, ORDER], loading: Loa
     """
     loaded = options.load(arm, loading, settings)
     settings.check_output(settings.points, arm, settings.limits)
-    along_tip = settings.line is not None or settings.circle is not None
     through = settings.points is not None or settings.to is not None or settings.to_position is not None
     if (settings.line is not None) + (settings.circle is not None) + through != 1:
         raise DalembertError(
             "a motion needs one goal: give exactly one of --to, --to-position, --points POINTS.csv, --line and --circle"
         )
     timing, points = _Timing(loaded, settings), _Points(loaded, settings)
-    if along_tip:
-        if settings.via:
-            raise DalembertError("--via applies to motions from point to point; leave it out with --line and --circle")
-        motion = _rested(timing.stretched(points.tip_path(timing)), settings.hold or 0.0)
-    else:
+    if through:
         motion = timing.through(points.listed())
+    elif settings.via:
+        raise DalembertError("--via applies to motions from point to point; leave it out with --line and --circle")
+    else:
+        motion = _rested(timing.stretched(points.tip_path(timing)), settings.hold or 0.0)
     if settings.back:
         motion = _rested(motion + motion.reversed(), settings.hold or 0.0)
     if settings.repeat != 1:
@@ -164,17 +160,15 @@ class _Points:
 
         settings, hold = self.settings, self.settings.hold
         if settings.points is not None:
-            if (
-                any(x is not None for x in (settings.start, settings.from_position, settings.to, settings.to_position))
-                or settings.via
-            ):
+            others = (settings.start, settings.from_position, settings.to, settings.to_position)
+            if settings.via or any(x is not None for x in others):
                 raise DalembertError("--points contains all points; leave out --from, --via and --to")
             points = read_points(settings.points, self.arm, degrees=settings.deg)
             if hold is not None and points.hold.any():
                 raise DalembertError(
                     f"{settings.points} has a column 'hold', but --hold is given as well; remove one of them"
                 )
-            return points if hold is None else replace(points, hold=_rests(hold, len(points.q)))
+            return points if hold is None else replace(points, hold=np.r_[0.0, [hold] * (len(points.q) - 1)])
         if settings.to is not None and settings.to_position is not None:
             raise options.exclude("--to", "--to-position")
         rows = [self.start(), *(self.row("--via", text) for text in settings.via or ())]
@@ -182,7 +176,8 @@ class _Points:
             rows.append(self.row("--to", settings.to))
         elif settings.to_position is not None:
             rows.append(self.at("--to-position", settings.to_position, rows[-1]))
-        return Points(np.array(rows, float), _rests(hold or 0.0, len(rows)), (None,) * len(rows))
+        dwell = np.r_[0.0, [hold or 0.0] * (len(rows) - 1)]  # at all points except the first
+        return Points(np.array(rows, float), dwell, (None,) * len(rows))
 
     def tip_path(self, timing: _Timing) -> Callable[[float], da.Trajectory]:
         """The motion of the tip along a line or a circle, for a given duration, from the initial pose of the joints."""
@@ -197,13 +192,6 @@ class _Points:
             return da.circle(self.arm, centre, angle=math.radians(settings.angle), normal=axis, **along)
 
         return make
-
-
-def _rests(hold: float, count: int) -> Array:
-    """The dwell times of --hold: at all points except the first."""
-    import numpy as np
-
-    return np.array([0.0] + [hold] * (count - 1))
 
 
 class _Timing:
@@ -289,21 +277,17 @@ class _Timing:
         if self.duration is not None:
             self.sentence = f"the duration of {self.duration:g} s was given"
             return _carrying(make(share * self.duration), payload)
+        import numpy as np
+
         from dalembert.base.files.file_bounds import UNLIMITED
 
-        kinds = " and ".join(self.limits)
-        if (
-            ends is not None
-            and self.profile == "trapezoidal"
-            and set(self.limits) == {"velocity", "acceleration"}
-            and (max(values.max() for values in self.limits.values()) < UNLIMITED)
-        ):
-            self.sentence = (
-                f"each part is as fast as the {kinds} limits of arm '{self.arm.name}' allow, all joints together"
-            )
+        which = f"the {' and '.join(self.limits)} limits of arm '{self.arm.name}'"
+        known = set(self.limits) == {"velocity", "acceleration"} and max(map(np.max, self.limits.values())) < UNLIMITED
+        if ends is not None and self.profile == "trapezoidal" and known:
+            self.sentence = f"each part is as fast as {which} allow, all joints together"
             limits = {"max_velocity": self.limits["velocity"], "acceleration": self.limits["acceleration"]}
             return _carrying(da.trapezoidal(*ends, **limits, synchronised=True), payload)
-        self.sentence = f"the duration follows from the {kinds} limits of arm '{self.arm.name}'"
+        self.sentence = f"the duration follows from {which}"
         return _carrying(make(1.0), payload).scaled(self.arm, dict(self.limits), allow_faster=True)
 
 
@@ -326,12 +310,11 @@ def _own_limits(arm: da.Arm) -> dict[str, Array]:
 
     from dalembert.base.files.file_bounds import UNLIMITED
 
-    limits = {
-        kind: [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
-        for kind in ("velocity", "acceleration", "effort")
-    }
-    complete = {kind: np.array(values, float) for kind, values in limits.items() if None not in values}
-    complete = {kind: values for kind, values in complete.items() if (values < UNLIMITED).any()}
+    complete = {}
+    for kind in ("velocity", "acceleration", "effort"):
+        values = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
+        if None not in values and min(values) < UNLIMITED:
+            complete[kind] = np.array(values, float)
     if "acceleration" in complete:
         complete.pop("effort", None)
     if not {"acceleration", "effort"} & set(complete):
@@ -344,28 +327,13 @@ def _own_limits(arm: da.Arm) -> dict[str, Array]:
 
 def summary(motion: da.Trajectory, arm: da.Arm, output: str) -> None:
     """A table on stderr: range, speed and acceleration per joint, and a sentence for each limit that is exceeded."""
-    from dalembert.work.sizing.sizing import joint_units
+    from dalembert.work.trajectory.planning.events import events_of
 
-    units, (q, qd, qdd) = joint_units(arm), (motion.q, motion.qd, motion.qdd)
-    rows = []
-    for i, name in enumerate(arm.joint_names):
-        places = (q[0, i], q[:, i].min(), q[:, i].max(), q[-1, i])
-        rows.append([
-            plain(name), *(number(float(x), units["position"][i]) for x in places),
-            number(float(abs(qd[:, i]).max()), units["speed"][i]),
-            number(float(abs(qdd[:, i]).max()), units["acceleration"][i]),
-        ])  # fmt: skip
+    rows = motion_rows(arm, motion.q, {"speed": motion.qd, "acceleration": motion.qdd})
     where = "" if output == "-" else f" → {plain(output)}"
     columns = ["joint", ">from", ">min", ">max", ">to", ">peak speed", ">peak acceleration"]
     print_table(columns, rows, f"{plain(arm.name)}: {motion.duration:.6g} s{where}", stderr=True)
     say("warning", *(str(excess) for excess in motion.limits_report(arm)))
-    if carried := _carried(motion):
-        tell(plain(f"carried: {carried}"), stderr=True)
-
-
-def _carried(motion: da.Trajectory) -> str:
-    """The payloads of the motion, and their time intervals; consecutive events are merged."""
-    from dalembert.work.trajectory.planning.events import events_of
-
     edges = motion.loads.edges
-    return some([str(event) for event in events_of(edges, *motion.loads.at(edges))], 5, "; ")
+    if carried := events_of(edges, *motion.loads.at(edges)):  # consecutive events are merged
+        tell(plain(f"carried: {some(list(map(str, carried)), 5, '; ')}"), stderr=True)

@@ -8,13 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-import dalembert as da
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import HTML, check_writable
+from dalembert.base.files import HTML
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import say
-from dalembert.views.cli.torques import example_motions, need_effort_limits, need_one_motion, read
+from dalembert.views.cli.torques import check_source, motions_of, need_effort_limits
 
 ORDER = "example limits out author title note date force check_limits tolerance resume tip_wrench payload payload_com"
 
@@ -46,37 +45,27 @@ def report(
 
     MOTION.csv has the columns t (s), q1 … qn, qd1 … qdn, qdd1 … qddn, as for 'dalembert torques'.
     """
-    out, example, wrench, within = (
-        settings.out,
-        settings.example,
-        settings.wrench,
-        options.tolerances_of(settings.tolerance),
-    )
-    need_one_motion(motion, example, "a report needs a motion")
+    out, example = settings.out, settings.example
+    common: dict[str, Any] = {"tip_wrench": settings.wrench, "tolerances": options.tolerances_of(settings.tolerance)}
+    paths = None if motion is None else [motion]
+    check_source(paths, example, "a report needs a motion")
     loaded = options.load(arm, loading, settings)
     if settings.check_limits:
         need_effort_limits(loaded, "; --limits gives them")
-    options.not_an_input(out, "the report would overwrite the file it is", motion, arm, settings.limits)
+    options.check_output(out, "the report", motion, arm, settings.limits, force=settings.force, kinds=HTML)
     options.need_figures(f"{out}: a report")
-    check_writable(out, overwrite=settings.force, kinds=HTML)
-    motions = [_from_file(loaded, motion, reading)] if motion is not None else example_motions(loaded, example)
+    motions = motions_of(loaded, paths, example, reading, as_table=True)
     from dalembert.views.report import study, write_report
     from dalembert.work.sizing.sizing import without_effort_limit
 
     if missing := ", ".join(without_effort_limit(loaded)):
         say("note", f"robot '{loaded.name}' has no effort limits at {missing}, so the report omits margins")
-    studies = []
-    heading = settings.heading
+    studies, heading, resume = [], settings.heading, options.resuming(settings.resume)
     if settings.title is None and example is not None:
         heading["title"] = f"Example {example}: {loaded.name}"
     with Bar(f"report on {loaded.name}") as bar:
         for k, (name, about, moving) in enumerate(motions):
-            studies.append(
-                study(
-                    loaded, moving, title=name, note=about, tip_wrench=wrench, tolerances=within,
-                    resume=options.resuming(settings.resume),
-                )
-            )  # fmt: skip
+            studies.append(study(loaded, moving, title=name, note=about, resume=resume, **common))
             bar(0.2 * (k + 1) / len(motions))
         write_report(
             out, studies, **heading, overwrite=settings.force, progress=lambda fraction: bar(0.2 + 0.8 * fraction)
@@ -86,9 +75,3 @@ def report(
     say("error" if settings.check_limits else "warning", *beyond)
     if settings.check_limits and beyond:
         raise typer.Exit(options.LIMIT_EXCEEDED)
-
-
-def _from_file(arm: da.Arm, path: Path, reading: Reading) -> tuple[str, str, Any]:
-    table, how = read(arm, path, reading)
-    note = f"Read from {path.name}: {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s."
-    return path.stem, " ".join([note, *(f"{sentence}." for sentence in how)]), table

@@ -27,8 +27,8 @@ def show(
 ) -> None:
     """Show the parts of a robot: joints, drives, links, tip. SI units, radians."""
     loaded = options.load(arm, loading)
+    options.check_output(output, "the robot", arm, force=force)
     if output is not None:
-        options.not_an_input(output, "the robot would overwrite the file it is", arm)
         loaded.save(output, overwrite=force)
     _show_json(loaded.robot) if as_json else _show_robot(loaded.robot)
     if output is not None:
@@ -66,13 +66,10 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     facts = [("name", robot.name), *([("source", robot.source)] if robot.source else [])]
     letters = robot.joint_letters
     passive, following = len(robot.tree_joints) - len(robot.moving_joints), sum(len(x.joints) for x in robot.couplings)
-    counts = [(passive - following, "passive"), (following, "following")]
-    words = [f"{count} {word}" for count, word in counts if count]
-    moving = ", ".join([f"{len(letters)} actuated", *words]) if words else f"{len(letters)} moving"
-    fixed = len(robot.joints) - len(robot.tree_joints)
-    facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))
-    facts += robot.ties
-    facts.append(("mass", f"{number(robot.mass, 'kg', 6)} in total"))
+    words = [f"{count} {word}" for count, word in ((passive - following, "passive"), (following, "following")) if count]
+    moving = ", ".join([f"{len(letters)} {'actuated' if words else 'moving'}", *words])
+    facts.append(("joints", f"{letters} ({moving}, {len(robot.joints) - len(robot.tree_joints)} fixed)"))
+    facts += [*robot.ties, ("mass", f"{number(robot.mass, 'kg', 6)} in total")]
     facts.append(("gravity", f"{numbers(robot.gravity)} m/s²"))
     where = "" if not any(place) else f" at {numbers(place)} m"
     facts.append(("tip", f"'{tip.name}' on link '{tip.link}'{where}"))
@@ -114,13 +111,12 @@ def _drives(robot: da.Robot) -> Shown:
         friction, rotor = joint.friction, joint.rotor
         if rotor is None and not friction.viscous and not any(friction.coulomb):
             continue
-        cells = [index, plain(joint.name), _some(friction.viscous), _two_sided(friction.coulomb)]
-        if rotor is None:
-            cells += ["–"] * 6
-        else:
-            cells += [number(rotor.gear), _some(rotor.inertia), _some(rotor.mass, "kg"), _some(rotor.viscous)]
-            cells += [_two_sided(rotor.coulomb), "k_r² I_m only" if rotor.reflected else "fully"]
-        rows.append(cells)
+        sizes = [
+            _some(getattr(rotor, name, 0.0), unit) for name, unit in (("inertia", ""), ("mass", "kg"), ("viscous", ""))
+        ]
+        counted = "–" if rotor is None else "k_r² I_m only" if rotor.reflected else "fully"
+        own = [_some(friction.viscous), _two_sided(friction.coulomb), number(getattr(rotor, "gear", None)), *sizes]
+        rows.append([index, plain(joint.name), *own, _two_sided(getattr(rotor, "coulomb", (0.0, 0.0))), counted])
     columns = ["", "joint", ">F_v", ">F_s", ">gear k_r", ">I_m", ">mass", ">motor F_v", ">motor F_s", "rotor counted"]
     return "Drives: viscous friction F_v, Coulomb friction F_s, rotor inertia I_m (kg m²)", columns, rows
 
@@ -133,12 +129,12 @@ def _data_sheets(robot: da.Robot) -> Shown:
         motor, gear = joint.motor, joint.gear
         if motor is None and gear is None:
             continue
-        cells = [index, plain(joint.name), "–" if motor is None else plain(motor.name or "given")]
-        torques = [None] * 3 if motor is None else [motor.stall_torque, motor.rated_torque, motor.peak_torque]
-        top = None if motor is None or motor.max_speed is None else motor.max_speed / rpm
-        cells += [*map(number, torques), number(top), "–" if gear is None else plain(gear.name or "given")]
-        sizes = (None,) * 3 if gear is None else (gear.ratio, gear.rated_torque, gear.acceleration_torque)
-        rows.append([*cells, *map(number, sizes)])
+        names = ["–" if part is None else plain(part.name or "given") for part in (motor, gear)]
+        torques = (getattr(motor, name, None) for name in ("stall_torque", "rated_torque", "peak_torque"))
+        speed = getattr(motor, "max_speed", None)
+        of_motor = [*map(number, torques), number(None if speed is None else speed / rpm)]
+        of_gear = (getattr(gear, name, None) for name in ("ratio", "rated_torque", "acceleration_torque"))
+        rows.append([index, plain(joint.name), names[0], *of_motor, names[1], *map(number, of_gear)])
     columns = ["", "joint", "motor", ">M0", ">Mn", ">Mmax", ">n max", "gear", ">ratio", ">T2N", ">T2B"]
     return "Motors and gears: torques in N m, speed in rpm", columns, rows
 
@@ -167,11 +163,9 @@ def _links(robot: da.Robot) -> Shown:
         body, name = link.inertia, plain(link.name)
         if body.is_zero:
             rows.append([name, "–", "–", "–", "", ""])
-        else:
-            moments = numbers(principal_moments(body))
-            weight = "" if link.weight == 1.0 else number(link.weight)
-            cells = [name, number(body.mass), numbers(body.com), moments, weight]
-            rows.append([*cells, "" if link.physical else "not physical"])
+            continue
+        weight, mark = "" if link.weight == 1.0 else number(link.weight), "" if link.physical else "not physical"
+        rows.append([name, number(body.mass), numbers(body.com), numbers(principal_moments(body)), weight, mark])
     columns = ["name", ">mass", "centre of mass", "principal moments", ">weight held", ""]
     return "Links: mass (kg), centre of mass (m), principal moments (kg m²)", columns, rows
 

@@ -13,7 +13,7 @@ from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, Reading
 from dalembert.views.cli.terminal import number, plain, print_table, say, tell
-from dalembert.views.cli.torques import trajectory, write
+from dalembert.views.cli.torques import motion_rows, trajectory, write
 
 if TYPE_CHECKING:
     from dalembert.work.simulation.simulate import Run
@@ -38,6 +38,7 @@ ORDER = (
     "q qd states cluster duration torque held follow control kp kd lambda_ gamma model method step every friction stops "
     "restitution effort_limits ideal rate delay encoder velocity_filter tip_wrench payload payload_com output plot animate force"
 )
+NO_STATES = "works on a batch of simulations: give their initial states with --states STATES.csv"
 SINGLE = ("q", "qd", "plot", "animate")  # options of a single simulation
 
 
@@ -58,7 +59,7 @@ class SimulationOptions(options.Load):
     states: Path | None = option(
         "A batch: initial states with columns q1 …, qd1 …, or an npz file; RUN must be .npz.", metavar="STATES.csv"
     )
-    cluster: str | None = options.common("cluster")
+    cluster: str | None = options.common("cluster", needs=("states", NO_STATES))
     duration: float | None = option("Duration; default: 1 s, or that of the motion.", metavar="SECONDS")
     torque: str | None = option(
         "Constant torques; 'gravity' balances the weight of the model; a file has columns t, tau1 … over time.",
@@ -100,10 +101,6 @@ class SimulationOptions(options.Load):
     def check_batch(self) -> None:
         """Refuse options that cannot be combined with a batch of states."""
         if self.states is None:
-            if self.cluster is not None:
-                raise DalembertError(
-                    "--cluster works on a batch of simulations: give their initial states with --states STATES.csv"
-                )
             return
         if wrong := [name for name in SINGLE if getattr(self, name) is not None]:
             raise DalembertError(
@@ -147,22 +144,17 @@ def simulate(
     if duration is None:
         timed = motion if motion is not None else applied if isinstance(applied, da.RecordedTorque) else None
         duration = 1.0 if timed is None else timed.duration
-    options.check_table(
-        output, "the run would overwrite the file it is", arm, settings.follow, settings.states, force=force
-    )
+    options.check_table(output, "the run", arm, settings.follow, settings.states, force=force)
     options.check_plot(settings.plot, force=force)
     if settings.animate is not None:
         from dalembert.views.report.animation import check_animation
 
         check_animation(settings.animate, overwrite=force)
     with Bar(f"simulating {loaded.name}") as bar:
-        run = da.simulate(
-            loaded, q0, qd0, applied, duration, method=settings.method, step=settings.step, every=settings.every,
-            tip_wrench=wrench, friction=settings.friction, stops=stopped, restitution=settings.restitution,
-            effort_limits=limited, rate=settings.rate, delay=settings.delay,
-            encoder=None if settings.encoder is None else _gain("--encoder", settings.encoder),
-            velocity_filter=settings.velocity_filter, progress=bar, cluster=settings.cluster,
-        )  # fmt: skip
+        chosen = options.keywords(settings, "method step every friction restitution rate delay velocity_filter cluster")
+        encoder = None if settings.encoder is None else _gain("--encoder", settings.encoder)
+        bounds: dict[str, Any] = {"stops": stopped, "effort_limits": limited, "encoder": encoder, "tip_wrench": wrench}
+        run = da.simulate(loaded, q0, qd0, applied, duration, **chosen, **bounds, progress=bar)
     if output == "-":
         write(output, *run.table(), force=force)
     else:
@@ -180,7 +172,7 @@ def simulate(
 
 def _limits(
     arm: da.Arm, settings: SimulationOptions, motion: da.Trajectory | None
-) -> tuple[bool, Literal["error", "contact"] | None, list[str]]:
+) -> tuple[bool, str | None, list[str]]:
     """Whether effort limits apply, how position limits are treated, and notes about both.
 
     motion  the motion from whose first state the run starts
@@ -309,16 +301,10 @@ def _summary(run: Run, files: list[str | None]) -> None:
     """A table on stderr: the motion of each joint, its tracking error, and the change of the energy."""
     from dalembert.work.sizing.sizing import joint_units
 
-    units, rows, follows = joint_units(run.arm), [], run.follows
-    for i, name in enumerate(run.arm.joint_names):
-        q, qd, tau = run.q[:, i], run.qd[:, i], run.tau[:, i]
-        rows.append([
-            plain(name), *(number(float(x), units["position"][i]) for x in (q[0], q.min(), q.max(), q[-1])),
-            number(float(abs(qd).max()), units["speed"][i]), number(float(abs(tau).max()), units["torque"][i]),
-        ])  # fmt: skip
-        if follows:
-            errors = run.rms_tracking_error[i], run.largest_tracking_error[i]
-            rows[-1] += [number(float(x), units["position"][i]) for x in errors]
+    units, follows = joint_units(run.arm)["position"], run.follows
+    rows = motion_rows(run.arm, run.q, {"speed": run.qd, "torque": run.tau})
+    for i, row in enumerate(rows if follows else []):
+        row += [number(float(x[i]), units[i]) for x in (run.rms_tracking_error, run.largest_tracking_error)]
     where = f" → {', '.join(plain(str(path)) for path in files)}" if files else ""
     title = f"{plain(run.arm.name)}: {run.t[-1]:g} s, {len(run.t):,} instants{where}"
     columns = ["joint", ">start", ">min", ">max", ">end", ">peak speed", ">peak |τ|"]

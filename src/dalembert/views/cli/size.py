@@ -11,7 +11,6 @@ import typer
 
 import dalembert as da
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import check_writable
 from dalembert.base.options import option
 from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError
@@ -85,10 +84,8 @@ def size(
     """
     wrench, within = load.wrench, options.tolerances_of(settings.tolerance)
     options.check_plot(settings.plot, force=settings.force)
-    if settings.out is not None:
-        words = "the robot would overwrite the file it is"
-        options.not_an_input(settings.out, words, motion, arm, settings.motors, settings.gears)
-        check_writable(settings.out, overwrite=settings.force, kinds=(".toml",))
+    inputs = (motion, arm, settings.motors, settings.gears)
+    options.check_output(settings.out, "the robot", *inputs, force=settings.force, kinds=(".toml",))
     loaded = options.load(arm, loading, load)
     if settings.sweep is not None and settings.sweep not in loaded.joint_names:
         hint = nearest(settings.sweep, loaded.joint_names) or f"; the joints are {', '.join(loaded.joint_names)}"
@@ -98,8 +95,7 @@ def size(
     if selection is not None:
         sizing, fitted = selection.sizing, selection.arm
     else:
-        sizing = da.size(loaded, table, wrench, life=settings.life, brake_factor=settings.brake_factor)
-        fitted = loaded
+        sizing, fitted = da.size(loaded, table, wrench, **options.keywords(settings, "life brake_factor")), loaded
     drives = _drives(sizing)
     margins = {} if within is None else _under_tolerances(fitted, table, drives, within, settings, wrench)
     if settings.as_json:
@@ -142,10 +138,9 @@ def _selection(arm: da.Arm, motion: Any, settings: SizeOptions, wrench: Any) -> 
     if 0 < len(without) < len(parts):
         count = f"'{without[0]}' has" if len(without) == 1 else f"{len(without)} parts, such as '{without[0]}', have"
         say("note", f"{count} no price, so the lightest drives are chosen instead of the cheapest")
-    return da.select_drives(
-        arm, motion, motors, gears, joints=None if settings.joints is None else settings.joints.split(), margin=settings.margin,
-        life=settings.life, brake_factor=settings.brake_factor, inertia_ratio=settings.inertia_ratio, tip_wrench=wrench,
-    )  # fmt: skip
+    joints = None if settings.joints is None else settings.joints.split()
+    rules = options.keywords(settings, "margin life brake_factor inertia_ratio")
+    return da.select_drives(arm, motion, motors, gears, joints=joints, tip_wrench=wrench, **rules)
 
 
 def _under_tolerances(
@@ -154,11 +149,11 @@ def _under_tolerances(
     """{joint: {check: margin}} with the torques that a share of the robots within their tolerances do not exceed."""
     if not 0 < settings.quantile < 1:
         raise DalembertError(f"--quantile is {settings.quantile:g}; it must lie between 0 and 1")
+    resume = options.resuming(settings.resume)
     with Bar(f"drawing robots like {arm.name}") as bar:
         drawn = da.monte_carlo(
-            arm, motion, tolerances, settings.samples, tip_wrench=wrench, progress=bar,
-            resume=options.resuming(settings.resume),
-        )  # fmt: skip
+            arm, motion, tolerances, settings.samples, tip_wrench=wrench, progress=bar, resume=resume
+        )
     return drives.margins(drawn.quantiles(settings.quantile))
 
 
@@ -186,13 +181,11 @@ def _print_selection(selection: DriveSelection) -> None:
     unit = "kg" if selection.criterion == "mass" else ""
     words = {"mass": "lightest", "price": "cheapest"}[selection.criterion]
     tell(f"The {words} motor and gear for each joint of {plain(selection.arm.name)}", "bold")
-    rows = [
-        [
-            choice.joint, choice.motor.name, choice.gear.name if choice.gear is not None else "–",
-            number(choice.gear.ratio) if choice.gear is not None else "1", number(choice.cost, unit), f"{choice.possible} of {choice.tried}",
-        ]
-        for choice in selection.choices
-    ]  # fmt: skip
+    rows = []
+    for choice in selection.choices:
+        gear, ratio = ("–", "1") if choice.gear is None else (choice.gear.name, number(choice.gear.ratio))
+        cost, possible = number(choice.cost, unit), f"{choice.possible} of {choice.tried}"
+        rows.append([choice.joint, choice.motor.name, gear, ratio, cost, possible])
     print_table(["joint", "motor", "gear", ">ratio", f">{selection.criterion}", ">possible"], rows)
     tell("\nWhy nothing smaller is sufficient", "bold")
     for choice in selection.choices:
@@ -208,14 +201,10 @@ def _print(sizing: Sizing, margins: Margins, quantile: float) -> None:
     tell(f"Drives of {plain(sizing.arm)} for this motion ({number(sizing.duration)} s, repeated indefinitely)", "bold")
     rows = []
     for drive in drives.joints:
-        peak = float(abs(drive.motor_torque).max())
-        rows.append(
-            [
-                drive.joint, drive.light, " ".join(_light(margins.get(drive.joint))).strip(), number(peak), number(drive.torque_rms), number(drive.mean_speed / RPM, digits=4),
-                _known(drive.inertia_ratio[1]), _known(drive.current_rms), _known(drive.temperature), _known(drive.life_10),
-                drive.verdict,
-            ]
-        )  # fmt: skip
+        lights = [drive.light, " ".join(_light(margins.get(drive.joint))).strip()]
+        mechanical = (float(abs(drive.motor_torque).max()), drive.torque_rms, drive.mean_speed / RPM)
+        others = (drive.inertia_ratio[1], drive.current_rms, drive.temperature, drive.life_10)
+        rows.append([drive.joint, *lights, *map(number, mechanical), *map(_known, others), drive.verdict])
     headings = ["joint", "light", f"at {100 * quantile:g} %", ">peak (N m)", ">RMS (N m)", ">mean rpm"]
     headings += [">inertia ratio", ">A RMS", ">°C", ">L10 (h)", "deciding"]
     print_table(headings, rows)

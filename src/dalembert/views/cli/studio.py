@@ -12,7 +12,7 @@ from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Limited, Loading, MotionsArgument, Reading
 from dalembert.views.cli.terminal import say, tell
-from dalembert.views.cli.torques import check_one_source, titled_motions
+from dalembert.views.cli.torques import check_source, motions_of
 
 
 def studio(
@@ -32,11 +32,11 @@ def studio(
     a changed structure, and saves files. It listens on 127.0.0.1 only, with a token in its address, reads and writes in
     the folder of the robot file (the current folder for a shipped arm), and stops with Ctrl-C.
     """
-    check_one_source(motions, example)
+    check_source(motions, example)
     if not 0 <= port <= 65535:
         raise DalembertError(f"--port {port}: a port is a number from 1 to 65535, or 0 for a free one")
     loaded = options.load(arm, loading, load)
-    titled = titled_motions(loaded, motions, example, reading)
+    titled = motions_of(loaded, motions, example, reading)
     from dalembert.views.studio.folder import RobotFolder
     from dalembert.views.studio.page_tasks import shown_page
     from dalembert.views.studio.run import run_studio

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,7 @@ def torques(
     loaded = options.load(arm, loading, load)
     if settings.check_limits:
         need_effort_limits(loaded)
-    options.check_table(output, "the torques would overwrite the file they are", motion, arm, force=settings.force)
+    options.check_table(output, "the table", motion, arm, force=settings.force)
     from dalembert.work.trajectory.planning.limits_check import excesses
     from dalembert.work.trajectory.planning.motion_file import carried_columns, trajectory_of
 
@@ -94,6 +94,18 @@ def trajectory(arm: da.Arm, path: Path, reading: Reading) -> da.Trajectory:
     from dalembert.work.trajectory.planning.motion_file import trajectory_of
 
     return trajectory_of(path, read(arm, path, reading, strict=True)[0])
+
+
+def motion_rows(arm: da.Arm, q: Array, peaks: Mapping[str, Array]) -> list[list[str]]:
+    """A row for each joint: its first, lowest, highest and last position, and the peaks of other quantities (N, n)."""
+    from dalembert.work.sizing.sizing import joint_units
+
+    units, rows = joint_units(arm), []
+    for i, name in enumerate(arm.joint_names):
+        values = [("position", x) for x in (q[0, i], q[:, i].min(), q[:, i].max(), q[-1, i])]
+        values += [(kind, abs(x[:, i]).max()) for kind, x in peaks.items()]
+        rows.append([plain(name), *(number(float(x), units[kind][i]) for kind, x in values)])
+    return rows
 
 
 def show_scaling(table: ScalingTable) -> None:
@@ -129,25 +141,31 @@ def read(arm: da.Arm, path: Path, reading: Reading, *, strict: bool = False) -> 
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
 
 
-def check_one_source(motions: Sequence[Path] | None, example: str | None) -> None:
-    """Refuse motions of files together with those of an example."""
+def check_source(motions: Sequence[Path] | None, example: str | None, why: str = "") -> None:
+    """Refuse motions of files together with those of an example; with ``why`` a motion is needed, also neither of them."""
     if motions and example is not None:
         raise options.exclude(f"--example {example}", str(motions[0]))
+    if why and not motions and example is None:
+        raise DalembertError(f"{why}: give MOTION.csv, or --example 7.2 for the motions of the book's example")
 
 
-def titled_motions(
-    arm: da.Arm, paths: Sequence[Path] | None, example: str | None, reading: Reading
+def motions_of(
+    arm: da.Arm, paths: Sequence[Path] | None, example: str | None, reading: Reading, *, as_table: bool = False
 ) -> list[tuple[str, str, Any]]:
-    """The motions of files, or those of an example, for a page: the name, a note on how it was read, and the motion."""
+    """The motions of files, or those of an example: the name, a note on how it was read, and the motion.
+
+    as_table  whether the motions of files are their instants, which the note then counts
+    """
     from dalembert.work.trajectory.planning.motion_file import trajectory_of
 
     if example is not None:
         return example_motions(arm, example)
     titled = []
     for path in paths or ():
-        table, how = read(arm, path, reading, strict=True)
-        note = " ".join([f"Read from {path.name}.", *(f"{sentence}." for sentence in how)])
-        titled.append((path.stem, note, trajectory_of(path, table)))
+        table, how = read(arm, path, reading, strict=not as_table)
+        counted = f": {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s" if as_table else ""
+        note = ". ".join([f"Read from {path.name}{counted}", *how, ""]).strip()
+        titled.append((path.stem, note, table if as_table else trajectory_of(path, table)))
     return titled
 
 
@@ -160,13 +178,6 @@ def example_motions(arm: da.Arm, example: str | None) -> list[tuple[str, str, An
     from dalembert.work.trajectory.planning.example_7_2 import titled_motions
 
     return titled_motions(arm)
-
-
-def need_one_motion(motion: Path | None, example: str | None, why: str) -> None:
-    """Raise an error unless either a file or an example is given."""
-    check_one_source(None if motion is None else [motion], example)
-    if motion is None and example is None:
-        raise DalembertError(f"{why}: give MOTION.csv, or --example 7.2 for the motions of the book's example")
 
 
 def write(output: str, names: Sequence[str], columns: Sequence[Array], *, force: bool) -> None:

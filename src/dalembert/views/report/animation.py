@@ -78,8 +78,12 @@ def animate_run(
     overwrite: bool,
 ) -> None:
     """See :meth:`Run.animate`."""
-    q = run.q[chosen(run, batch)]
-    animate(run.arm, run.t - run.t[0], lambda t: _between(t, run.t - run.t[0], q), path, speed, fps, overwrite)
+    q, instants = run.q[chosen(run, batch)], run.t - run.t[0]
+
+    def between(t: Array) -> Array:
+        return np.stack([np.interp(t, instants, column) for column in q.T], axis=-1)
+
+    animate(run.arm, instants, between, path, speed, fps, overwrite)
 
 
 def animate_motion(
@@ -88,10 +92,6 @@ def animate_motion(
     """See :meth:`Trajectory.animate`."""
     motion.fits(arm)
     animate(arm, np.array([0.0, motion.duration]), lambda t: motion(t)[0], path, speed, fps, overwrite)
-
-
-def _between(t: Array, instants: Array, q: Array) -> Array:
-    return np.stack([np.interp(t, instants, column) for column in q.T], axis=-1)
 
 
 def check_animation(path: str | os.PathLike[str], *, overwrite: bool) -> str:
@@ -229,10 +229,8 @@ def write_mp4(film: Film, file: Any, progress: Callable[[float], None]) -> None:
                 process.wait()
             if process.returncode:
                 log.seek(0)
-                reason = log.read().decode(errors="replace").strip().splitlines()
-                raise DalembertError(
-                    f"ffmpeg could not make the video ({reason[-1] if reason else process.returncode})"
-                )
+                *_, reason = (str(process.returncode), *log.read().decode(errors="replace").strip().splitlines())
+                raise DalembertError(f"ffmpeg could not make the video ({reason})")
         with out.open("rb") as whole:
             shutil.copyfileobj(whole, file)
 

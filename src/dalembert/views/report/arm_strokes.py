@@ -71,25 +71,17 @@ def plate(arm: Arm, size: float) -> Array:
     x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
     x /= np.linalg.norm(x)
     angle = np.linspace(0, 2 * np.pi, 33)[:, None]
-    return np.array(arm.robot.base.translation, float) + 0.11 * size * (
-        np.cos(angle) * x + np.sin(angle) * np.cross(z, x)
-    )
+    circle = np.cos(angle) * x + np.sin(angle) * np.cross(z, x)
+    return np.array(arm.robot.base.translation, float) + 0.11 * size * circle
 
 
 def views_of(arm: Arm, poses: list[Pose]) -> list[View]:
     """Suitable views of the arm: perpendicular if it always stays in a plane, otherwise from a corner and from the side."""
     points = [points_of(pose) for pose in (*poses, *skeleton(arm, spread(arm, 4)))]
-    return views(
-        np.concatenate([*points, [np.array(arm.robot.base.translation, float)]]), np.array(arm.robot.gravity, float)
-    )
-
-
-def towards_viewer(view: View) -> Array:
-    """The unit vector (3,) out of the page."""
-    return np.cross(view.matrix[0], view.matrix[1])
+    return views(np.concatenate([*points, [arm.robot.base.translation]]), arm)
 
 
 def by_depth(drawn: list[Stroke], view: View) -> list[Stroke]:
     """The strokes in painting order: the farthest first; the tip's axes on top."""
-    way = towards_viewer(view)
+    way = np.cross(*view.matrix)  # out of the page
     return [*sorted(drawn[:-3], key=lambda stroke: float(stroke.ends.mean(axis=0) @ way) + stroke.lift), *drawn[-3:]]

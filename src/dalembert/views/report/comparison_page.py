@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.views.report.colours import INK, JOINTS, RED, SOFT
-from dalembert.views.report.figures import HALF, WHOLE, Key, Panel, assemble
+from dalembert.views.report.figures import HALF, Key, Panel, assemble, wide_panels
 from dalembert.views.report.folds_section import even_width
 from dalembert.views.report.html import grid, number, table, text
 from dalembert.views.report.user_text import literal
@@ -48,10 +49,8 @@ def comparison_section(trend: FitTrend) -> str:
         grid(_parameter_panels(trend), "compared", "parameters", across="one"),
     ]
     if panels := friction_panels(trend):
-        parts += [
-            "<h3>Friction torque without load, ±2 standard deviations</h3>",
-            grid(panels, "frictions", "of a joint"),
-        ]
+        heading = "<h3>Friction torque without load, ±2 standard deviations</h3>"
+        parts.append(heading + grid(panels, "frictions", "of a joint"))
     last = trend.steps[-1]
     parts += [_groups(last), _table(last) if len(trend.records) == 2 else _trend_table(trend)]
     return "".join(parts)
@@ -81,11 +80,9 @@ def _parameter_panels(trend: FitTrend) -> list[Panel]:
     """Every common parameter of every fit with its error bars, relative to the largest; changed ones on a red background."""
     colours = _colours(trend)
     keys: list[Key] = [*zip(colours, trend.labels, strict=True), (CHANGED, "significant change")]
-    changed = {x.name for x in trend.changed}
-    if len(trend.records) == 2:
-        changed = set(trend.steps[0].significant)
+    changed = set(trend.steps[0].significant) if len(trend.records) == 2 else {x.name for x in trend.changed}
 
-    def draw(axes: Axes, some: list[ParameterTrend]) -> None:
+    def draw(axes: Axes, some: Sequence[ParameterTrend]) -> None:
         for k, parameter in enumerate(some):
             # parameters that are not significantly different from zero are drawn faintly
             faint = FAINT if (2 * parameter.std > np.abs(parameter.values)).all() else 1.0
@@ -104,13 +101,8 @@ def _parameter_panels(trend: FitTrend) -> list[Panel]:
         axes.set_xlim(-0.7, len(some) - 0.3)
         axes.set_ylim(-LIMIT, LIMIT)
 
-    title = "Parameters ± 2 σ, relative to the largest value"
-    rows = trend.parameters
-    across = even_width(len(rows))
-    return [
-        Panel("" if start else title, partial(draw, some=list(rows[start : start + across])), tuple(keys), WHOLE, 0.6)
-        for start in range(0, len(rows), across)
-    ]
+    title, rows = "Parameters ± 2 σ, relative to the largest value", trend.parameters
+    return wide_panels(title, rows, draw, tuple(keys), even_width(len(rows)))
 
 
 def friction_panels(trend: FitTrend) -> list[Panel]:
@@ -150,18 +142,13 @@ def friction_panels(trend: FitTrend) -> list[Panel]:
 
 
 def _groups(step: FitComparison) -> str:
-    rows = [
-        [_joint(step, group.joint), text(KINDS[group.kind]), number(group.distance, 3), f"{group.freedom}",
-         _chance(group.adjusted, step.level)]
-        for group in step.groups
-    ]  # fmt: skip
-    heading = "<h3>Tests of each joint</h3>"
+    rows = []
+    for group in step.groups:
+        joint = step.after.tree_joint_names[group.joint] if group.joint >= 0 else "shared drives"
+        tested = [number(group.distance, 3), f"{group.freedom}", _chance(group.adjusted, step.level)]
+        rows.append([text(joint), text(KINDS[group.kind]), *tested])
     columns = ["joint", "parameters", "Mahalanobis distance", "degrees of freedom", "p-value (Holm)"]
-    return heading + table(columns, rows)
-
-
-def _joint(step: FitComparison, joint: int) -> str:
-    return text(step.after.tree_joint_names[joint] if joint >= 0 else "shared drives")
+    return "<h3>Tests of each joint</h3>" + table(columns, rows)
 
 
 def _table(step: FitComparison) -> str:
@@ -176,12 +163,7 @@ def _table(step: FitComparison) -> str:
 
 def _trend_table(trend: FitTrend) -> str:
     rows = [
-        [
-            f"<b>{text(x.name)}</b>",
-            *(_with_error(float(value), float(std)) for value, std in zip(x.values, x.std, strict=True)),
-            _chance(x.adjusted, trend.level),
-            text(x.unit),
-        ]
+        [f"<b>{text(x.name)}</b>", *map(_with_error, x.values, x.std), _chance(x.adjusted, trend.level), text(x.unit)]
         for x in trend.parameters
     ]
     return "<h3>All parameters</h3>" + table(["parameter", *trend.labels, "p-value of a constant (Holm)", "unit"], rows)

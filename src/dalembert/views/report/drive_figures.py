@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.robot.drives.drive_data import Gear, Motor
 from dalembert.views.report.figures import HALF, INK, RED, SOFT, THIRD, Key, Panel, assemble
-from dalembert.views.report.html import grid, number, table, table_of_columns, text
+from dalembert.views.report.html import SectionPlace, number, table, table_of_columns, text
 from dalembert.views.report.study import Study
 from dalembert.work.sizing.drive_formulas import RPM, inertia_band
 from dalembert.work.sizing.drive_sizing import Check, Drives, DriveSizing, GearSweep
@@ -71,33 +72,25 @@ def load_panel(drive: DriveSizing) -> Panel:
 
 
 def _motor_side(axes: Axes, drive: DriveSizing) -> None:
-    lines: list[_Limit] = []
-    point = None
+    lines, point = [], None
     if (motor := drive.motor) is not None:
         derated = [(n, T * motor.torque_factor) for n, T in motor.continuous_points]
-        lines = [
-            _Limit(points, colour, motor.top_speed, RPM)
-            for points, colour in ((motor.peak_points, PEAK), (derated, CONTINUOUS))
-            if points
-        ]
+        curves = ((motor.peak_points, PEAK), (derated, CONTINUOUS))
+        lines = [_Limit(points, colour, motor.top_speed, RPM) for points, colour in curves if points]
         point = float(drive.mean_speed / RPM), drive.torque_rms
     _diagram(axes, drive.motor_speed / RPM, drive.motor_torque, lines, point)
 
 
 def _load_side(axes: Axes, drive: DriveSizing) -> None:
     scale = 1.0 if drive.slides else RPM
-    lines: list[_Limit] = []
-    point = None
-    known = not np.isnan(drive.output_torque).any()
-    if (gear := drive.gear) is not None and known:
+    lines, point = [], None
+    if (gear := drive.gear) is not None and not np.isnan(drive.output_torque).any():
         k = abs(gear.reduction)
         top = None if gear.max_input_speed is None else gear.max_input_speed / k
         reach = top if top is not None else WIDE_ENOUGH * float(np.abs(drive.load_speed).max()) or 1.0
-        lines = [
-            _Limit([(0.0, level / gear.lever), (reach, level / gear.lever)], colour, top, scale)
-            for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS))
-            if level is not None
-        ]
+        for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS)):
+            if level is not None:
+                lines.append(_Limit([(0.0, level / gear.lever), (reach, level / gear.lever)], colour, top, scale))
         point = drive.mean_speed / k / scale, drive.mean_torque / gear.lever
     _diagram(axes, drive.load_speed / scale, drive.load_torque, lines, point)
 
@@ -138,15 +131,11 @@ def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point
     y = steady if steady < 0.5 * levels.get(PEAK, 0.0) else max([*levels.values(), 1.1 * strong])
     axes.set_xlim(-1.08 * (x or 1.0), 1.08 * (x or 1.0))
     axes.set_ylim(-1.3 * (y or 1.0), 1.3 * (y or 1.0))  # room for text at the upper edge
+    look: dict[str, Any] = {"transform": axes.transAxes, "va": "top", "fontsize": 8, "color": PEAK, "zorder": 6}
     if levels.get(PEAK, 0.0) > y:
-        _at_edge(axes, f"↑ limit {levels[PEAK]:.3g}", (0.01, 0.98), "left", "top")
+        axes.text(0.01, 0.98, f"↑ limit {levels[PEAK]:.3g}", ha="left", **look)
     if ends and max(ends) > 1.08 * x and any(line.top is not None for line in lines):
-        _at_edge(axes, f"limit {max(ends):.4g} →", (0.99, 0.98), "right", "top")
-
-
-def _at_edge(axes: Axes, words: str, at: tuple[float, float], ha: str, va: str) -> None:
-    """A limit outside a diagram, in the colour of limits."""
-    axes.text(*at, words, transform=axes.transAxes, ha=ha, va=va, fontsize=8, color=PEAK, zorder=6)
+        axes.text(0.99, 0.98, f"limit {max(ends):.4g} →", ha="right", **look)
 
 
 def sweep_panels(sweep: GearSweep) -> list[Panel]:
@@ -174,21 +163,13 @@ def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
             if level is not None:
                 axes.axhline(level, color=colour, lw=1.0, ls=(0, (5, 3)))
     axes.plot([sweep.optimum], [sweep.rms.min()], "o", color=CONTINUOUS, ms=6)
-    axes.annotate(
-        f"optimum {sweep.optimum:.3g}", (sweep.optimum, float(sweep.rms.min())), (0, 8), textcoords="offset points",
-        ha="center", fontsize=8, zorder=6,
-    )  # fmt: skip
+    optimum, at = f"optimum {sweep.optimum:.3g}", (sweep.optimum, float(sweep.rms.min()))
+    axes.annotate(optimum, at, (0, 8), textcoords="offset points", ha="center", fontsize=8, zorder=6)
     if not math.isnan(sweep.best) and sweep.best != sweep.optimum:
         least = float(sweep.rms[sweep.ratio == sweep.best][0])
         axes.plot([sweep.best], [least], "D", color=POINT, ms=6)
-        axes.annotate(
-            f"best within limits {sweep.best:.3g}",
-            (sweep.best, least),
-            (-6, -12),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
-        )
+        best = f"best within limits {sweep.best:.3g}"
+        axes.annotate(best, (sweep.best, least), (-6, -12), textcoords="offset points", ha="right", fontsize=8)
     _ratio_axis(axes, sweep)
 
 
@@ -202,10 +183,8 @@ def _sweep_speed(axes: Axes, sweep: GearSweep) -> None:
 def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
     """The feasible and the fitted ratio; ticks as plain numbers."""
     axes.axvline(sweep.fitted, color=SOFT, lw=1.0, ls=(0, (2, 2)))
-    axes.annotate(
-        f"fitted {sweep.fitted:.4g}", (sweep.fitted, 1.0), (3, -9), xycoords=("data", "axes fraction"),
-        textcoords="offset points", fontsize=8, color=SOFT,
-    )  # fmt: skip
+    look: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "color": SOFT}
+    axes.annotate(f"fitted {sweep.fitted:.4g}", (sweep.fitted, 1.0), (3, -9), fontsize=8, **look)
     if sweep.allowed.any() and not sweep.allowed.all():
         inside = sweep.ratio[sweep.allowed]
         axes.axvspan(float(inside.min()), float(inside.max()), color=SHADE, lw=0, zorder=0)
@@ -219,7 +198,7 @@ def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
 # -- the section -------------------------------------------------------------------------------------
 
 
-def drives_section(study: Study, name: str, about: str) -> str:
+def drives_section(study: Study, place: SectionPlace) -> str:
     """The requirements on motors and gears, as HTML; empty if the robot file has none."""
     drives = study.sizing.drives
     if drives is None:
@@ -227,11 +206,8 @@ def drives_section(study: Study, name: str, about: str) -> str:
     motors = [motor_panel(drive) for drive in drives.joints if drive.motor is not None]
     loads = [load_panel(drive) for drive in drives.joints]
     diagrams = "".join(
-        f"<h4>{title}</h4>\n" + grid(panels, f"{name}-{place}", about, across="three")
-        for title, place, panels in (
-            ("Speed and torque at the motor shaft", "motors", motors),
-            ("Speed and torque at the joint", "gears", loads),
-        )
+        f"<h4>Speed and torque at the {title}</h4>\n" + place.grid(panels, name, across="three")
+        for title, name, panels in (("motor shaft", "motors", motors), ("joint", "gears", loads))
         if panels
     )
     return (
@@ -250,14 +226,15 @@ def light(colour: str, words: str = "") -> str:
 
 
 def _lights(drives: Drives) -> str:
-    rows = [
-        [text(drive.joint), light(drive.light), text(_part(drive.motor)), text(_part(drive.gear)), text(drive.verdict)]
-        for drive in drives.joints
-    ]
+    rows = []
+    for drive in drives.joints:
+        words = map(text, (part_name(drive.motor), part_name(drive.gear), drive.verdict))
+        rows.append([text(drive.joint), light(drive.light), *words])
     return table(["joint", "light", "motor", "gear", "deciding"], rows, words=True)
 
 
-def _part(part: Any) -> str:
+def part_name(part: Motor | Gear | None) -> str:
+    """The name of a motor or a gear."""
     return "–" if part is None else part.name or "given"
 
 

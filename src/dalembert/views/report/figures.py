@@ -6,6 +6,7 @@ screen, and the functions here arrange them side by side. No window is opened an
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -210,26 +211,19 @@ def omission_figure(studies: Omissions | Mapping[str, Omissions]) -> Figure:
 
 def motion_panels(study: Study) -> list[Panel]:
     """Positions, velocities and accelerations; prismatic joints in separate panels."""
-    return [
-        *_by_joint(study, ("Position", "Position"), study.shown.q, "position"),
-        *_by_joint(study, ("Velocity", "Velocity"), study.shown.qd, "speed"),
-        *_by_joint(study, ("Acceleration", "Acceleration"), study.shown.qdd, "acceleration"),
-    ]
+    at = study.shown
+    shown = (("Position", at.q, "position"), ("Velocity", at.qd, "speed"), ("Acceleration", at.qdd, "acceleration"))
+    return [panel for name, x, what in shown for panel in _by_joint(study, (name, name), x, what)]
 
 
 def _by_joint(study: Study, names: tuple[str, str], x: Array, what: str) -> list[Panel]:
     """One panel for revolute joints and one for prismatic joints, with one line per joint."""
-    joints = study.arm.robot.moving_joints
-    out = []
-    for slides in (False, True):
-        curves = [
-            (joint_colour(i), joint.name, x[:, i])
-            for i, joint in enumerate(joints)
-            if (joint.type == "prismatic") == slides
-        ]
-        if curves:
-            out.append(_together(study, f"{names[slides]} ({UNITS[what][slides]})", curves, 1e-6 * float(np.ptp(x))))
-    return out
+    curves: tuple[list[Curve], list[Curve]] = [], []
+    for i, joint in enumerate(study.arm.robot.moving_joints):
+        curves[joint.type == "prismatic"].append((joint_colour(i), joint.name, x[:, i]))
+    titles = [f"{name} ({unit})" for name, unit in zip(names, UNITS[what], strict=True)]
+    same = 1e-6 * float(np.ptp(x))
+    return [_together(study, title, some, same) for title, some in zip(titles, curves, strict=True) if some]
 
 
 def _together(study: Study, title: str, curves: Sequence[Curve], same: float = 0.0) -> Panel:
@@ -247,7 +241,7 @@ def over_time(
         for k, (colour, word, y) in enumerate(curves):
             covers = any(np.allclose(y, below, rtol=0, atol=same) for _, _, below in curves[:k])
             axes.plot(t[few], y[few], color=colour, ls=(0, (4, 4)) if covers else "-", label=literal(word))
-        _time_axis(axes, t, events)
+        time_axis(axes, t, events)
 
     return Panel(title, draw, tuple((colour, word) for colour, word, _ in curves), size)
 
@@ -265,7 +259,7 @@ def torque_panels(study: Study) -> list[Panel]:
     def draw(axes: Axes, i: int) -> None:
         axes.plot(study.shown.t, study.shown_torque[:, i], color=joint_colour(i))
         _limits(axes, study.sizing.torque.limit[i], study.shown_torque[:, i], study.arm.joint_names[i])
-        time_axis(axes, study)
+        time_axis(axes, study.shown.t, study.events)
 
     return _each_joint(study, draw)
 
@@ -285,7 +279,7 @@ def share_panel(study: Study) -> Panel:
             axes.axhspan(sign * 100, sign * 10 * most, color=RED, alpha=0.06, lw=0)
         axes.set_yticks([-100, -50, 0, 50, 100] if most < 200 else axes.get_yticks().tolist())
         axes.set_ylim(-1.08 * most, 1.08 * most)
-        time_axis(axes, study)
+        time_axis(axes, study.shown.t, study.events)
 
     key = tuple((joint_colour(i), study.arm.joint_names[i]) for i in known)
     return Panel("Torque relative to its limit (%)", draw, key, WHOLE)
@@ -293,9 +287,8 @@ def share_panel(study: Study) -> Panel:
 
 def stacked_panels(study: Study) -> list[Panel]:
     """For each joint the torque by cause: positive contributions stacked above zero, the others below."""
-    return _stacked(
-        study, [(*CAUSES[name], x) for name, x in study.causes.items()], (INK, "torque", study.shown_torque)
-    )
+    parts = [(*CAUSES[name], x) for name, x in study.causes.items()]
+    return _stacked(study, parts, (INK, "torque", study.shown_torque))
 
 
 def motion_split_panels(study: Study) -> list[Panel]:
@@ -321,7 +314,7 @@ def _stacked(study: Study, parts: Sequence[Curve], whole: Curve) -> list[Panel]:
             above, below = above + up, below + down
         axes.plot(study.shown.t, whole[2][:, i], color="white", lw=2.6)
         axes.plot(study.shown.t, whole[2][:, i], color=whole[0], lw=1.3)
-        time_axis(axes, study)
+        time_axis(axes, study.shown.t, study.events)
 
     return _each_joint(study, draw, tuple((colour, word) for colour, word, _ in (*parts, whole)))
 
@@ -331,9 +324,11 @@ def pair_panels(study: Study) -> list[Panel]:
     terms, n, names = study.terms, study.arm.n, study.arm.joint_names
     accelerating = terms.inertia + terms.rotor
     words = {
-        "gravity": "gravity", "viscous": "friction", "coulomb": "friction", "other": "friction", "contact": "contact",
+        "gravity": "gravity",
+        **dict.fromkeys(("viscous", "coulomb", "other"), "friction"),
+        "contact": "contact",
         "base": "base",
-    }  # fmt: skip
+    }
     present = dict.fromkeys(word for name, word in words.items() if name in study.causes)
     others = " and ".join(present).capitalize() or "Gravity"
     out = []
@@ -344,8 +339,7 @@ def pair_panels(study: Study) -> list[Panel]:
         squares = [(joint_colour(j), f"centrifugal, {names[j]}", terms.centrifugal[:, i, j]) for j in range(n)]
         products = [
             (joint_colour(n + j + k - 1), f"Coriolis, {names[j]} and {names[k]}", terms.coriolis[:, i, j, k])
-            for j in range(n)
-            for k in range(j + 1, n)
+            for j, k in itertools.combinations(range(n), 2)
         ]
         out.append(_lines(study, f"Velocities {of_joint}", [*squares, *products]))
         rest = [(*CAUSES[name], getattr(terms, name)[:, i]) for name in words]
@@ -369,18 +363,18 @@ def _lines(study: Study, title: str, lines: Sequence[Curve]) -> Panel:
             axes.set_ylim(-1, 1)
             axes.text(0.5, 0.56, "zero throughout", transform=axes.transAxes, ha="center", va="bottom", color=SOFT)
             axes.axhline(0, color=SOFT)
-        time_axis(axes, study)
+        time_axis(axes, study.shown.t, study.events)
 
     return Panel(title, draw, (), THIRD)
 
 
 def tip_panels(study: Study) -> list[Panel]:
     """Position, velocity and acceleration of the tip along the base axes; components that stay zero are omitted."""
-    smallest = (1e-6, 1e-9, 1e-9)
-    scales = [max(np.abs(x).max(initial=0.0), least) for x, least in zip(study.tip, smallest, strict=True)]
-    seen = [
-        k for k in range(3) if any(np.abs(x[:, k]).max() > 1e-9 * s for x, s in zip(study.tip, scales, strict=True))
+    moving = [
+        np.abs(x).max(axis=0) > 1e-9 * max(np.abs(x).max(initial=0.0), least)
+        for x, least in zip(study.tip, (1e-6, 1e-9, 1e-9), strict=True)
     ]
+    seen = np.flatnonzero(np.any(moving, axis=0)).tolist()
     titles = ("Tip: position (m)", "Tip: velocity (m/s)", "Tip: acceleration (m/s²)")
     return [_together(study, title, _along_axes(x, seen)) for title, x in zip(titles, study.tip, strict=True)]
 
@@ -391,7 +385,7 @@ def reaction_panels(study: Study) -> list[Panel]:
     noise = 1e-9 * max(np.abs(study.reactions[..., :3]).max(initial=0.0), 1e-9)
     for index, loop in enumerate(study.arm.loops):
         force = study.reactions[:, index, :3]
-        seen = [k for k in range(3) if np.abs(force[:, k]).max(initial=0.0) > noise]
+        seen = np.flatnonzero(np.abs(force).max(axis=0, initial=0.0) > noise).tolist()
         curves = [*_along_axes(force, seen), (INK, "size", np.linalg.norm(force, axis=-1))]
         out.append(_together(study, f"Force at {loop.name} (N)", curves))
     return out
@@ -452,6 +446,16 @@ def omission_panel(omissions: Omissions, title: str = "") -> Panel:
     return Panel(f"RMS error / RMS torque ({head})", draw, key, (10.6, 3.6), 0.85)
 
 
+def wide_panels(
+    title: str, rows: Sequence[Any] | Array, draw: Callable[..., None], key: tuple[Key, ...], across: int = 40
+) -> list[Panel]:
+    """Panels below each other, of at most so many rows each, drawn by ``draw(axes, some=rows)``; the first has the title."""
+    return [
+        Panel("" if start else title, partial(draw, some=rows[start : start + across]), key, WHOLE, 0.6)
+        for start in range(0, len(rows), across)
+    ]
+
+
 def _operations(omissions: Omissions, row: Omission) -> str:
     saved = 100 * (omissions.saved(row) or 0.0)
     return f"{row.operations.total} operations" + (f"\n({-saved:+.0f} %)".replace("-", "−") if round(saved) else "")
@@ -462,7 +466,7 @@ def _operations(omissions: Omissions, row: Omission) -> str:
 
 def poses_along(study: Study) -> tuple[NDArray[np.intp], list[Pose], Array]:
     """Some of the drawn samples, the arm at each, and all points (N, 3) of these poses, the tip's path and the base."""
-    picked = np.unique(np.linspace(0, len(study.shown.t) - 1, 7).round().astype(np.intp))
+    picked = evenly(len(study.shown.t), 7)
     poses = skeleton(study.arm, study.shown.q[picked])
     lines = [line.reshape(-1, 3) for pose in poses for line in pose.lines]
     return picked, poses, np.concatenate([*lines, study.tip[0], [study.arm.robot.base.translation]])
@@ -474,7 +478,7 @@ def arm_panels(study: Study) -> list[Panel]:
     key = (("#b9c3cd", "start"), ("#dde3e8", "in between"), ("#1f5fa8", "end"), ("#d1702a", "path of the tip"))
 
     def draw(axes: Axes, view: View) -> None:
-        extent = max(float(np.ptp(everything @ view.matrix.T, axis=0).max()), 1e-3)
+        extent = view.extent(everything)
         for k, pose in enumerate(poses):
             first, last = k == 0, k == len(poses) - 1
             colour = "#1f5fa8" if last else "#b9c3cd" if first else "#dde3e8"
@@ -489,7 +493,7 @@ def arm_panels(study: Study) -> list[Panel]:
             x, _ = view.matrix @ study.arm.robot.base.translation
             axes.set_xlim(x - 0.5, x + 0.5)
 
-    seen = views(everything, np.array(study.arm.robot.gravity, float))
+    seen = views(everything, study.arm)
     return [Panel(view.name, partial(draw, view=view), key, (5.2, 4.0)) for view in seen]
 
 
@@ -564,17 +568,18 @@ def draw_dots(axes: Axes, x: Array, y: Array, colour: str, size: float = 2.0) ->
     axes.autoscale_view()
 
 
+def evenly(count: int, most: int) -> NDArray[np.intp]:
+    """At most so many evenly spaced rows of ``count``, with the first and the last."""
+    return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
+
+
 def rows_of(count: int, most: int) -> Any:
     """Rows that are drawn: all, or at most so many evenly spaced ones."""
-    return slice(None) if count <= most else np.unique(np.linspace(0, count - 1, most).round().astype(int))
+    return slice(None) if count <= most else evenly(count, most)
 
 
-def time_axis(axes: Axes, study: Study) -> None:
-    """The time axis of the motion, its events shaded, and a line at zero if the curves cross it."""
-    _time_axis(axes, study.shown.t, study.events)
-
-
-def _time_axis(axes: Axes, t: Array, events: Sequence[Event]) -> None:
+def time_axis(axes: Axes, t: Array, events: Sequence[Event]) -> None:
+    """The time axis of a motion, its events shaded, and a line at zero if the curves cross it."""
     for event in events:
         axes.axvspan(event.start, event.end, color=EVENTS[type(event)][0], alpha=0.13, lw=0, zorder=0.3)
     axes.set_xlim(t[0], t[-1] if t[-1] > t[0] else t[0] + 1.0)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.base.arrays import Array
 from dalembert.views.report.colours import INK, RED, SOFT, joint_colour
-from dalembert.views.report.figures import WHOLE, Panel, assemble
-from dalembert.views.report.html import grid, number, table, text
+from dalembert.views.report.figures import WHOLE, Panel, wide_panels
+from dalembert.views.report.html import error_text, grid, number, table, text
 from dalembert.views.report.user_text import literal, shortened
 from dalembert.work.identification.fitting.result import Identification
 from dalembert.work.identification.records.leave_one_out import FAR, Folds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ACROSS = 40  # largest number of parameters per panel
 LOWEST, HIGHEST = 0.1, 10.0  # range of the ratios that are drawn
@@ -33,19 +32,16 @@ def folds_section(fit: Identification, folds: Folds) -> str:
     shown = []
     for fold, errors in zip(folds, folds.errors, strict=True):
         at_rest = (fold.moving_error, fold.resting_error) if rests else ()
-        shown.append(
-            [text(fold.name), *("–" if e is None else f"{100 * e:.2f} %" for e in (errors[0], *at_rest, *errors[1:]))]
-        )
+        shown.append([text(fold.name), *map(error_text, (errors[0], *at_rest, *errors[1:]))])
     middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
     means = [f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True)]
     shown.append(["<b>mean ± std</b>", means[0], *["–", "–"] * rests, *means[1:]])
     headings = ["left out", "all joints", *["moving", "at rest"] * rests, *fit.before.joint_names]
+    spreads = np.stack([folds.parameter_std, folds.jackknife_std, folds.std, folds.ratio], axis=1)
     rows = [
-        [f"<b>{text(name)}</b>", *(number(float(x[k]), 4 if i == 0 else 2) for i, x in enumerate(
-            (folds.parameter_mean, folds.parameter_std, folds.jackknife_std, folds.std, folds.ratio)
-        ))]
-        for k, name in enumerate(folds.names)
-    ]  # fmt: skip
+        [f"<b>{text(name)}</b>", number(mean), *(number(x, 2) for x in some)]
+        for name, mean, some in zip(folds.names, folds.parameter_mean, spreads, strict=True)
+    ]
     panels = fold_panels(fit, folds)
     columns = ["parameter", "mean", "std between folds", "std of the fit by jackknife", "std by formula", "ratio"]
     return (
@@ -56,12 +52,6 @@ def folds_section(fit: Identification, folds: Folds) -> str:
         + "<h3>Parameters between folds</h3>"
         + table(columns, rows)
     )
-
-
-def folds_figure(fit: Identification) -> Figure:
-    """The pictures of the section, as one figure."""
-    assert fit.folds is not None
-    return assemble(fold_panels(fit, fit.folds), 1)
 
 
 def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
@@ -84,13 +74,14 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
     panels = [Panel("Relative torque error on the part that was left out", draw, (*keys, dashed), WHOLE)]
     known = np.flatnonzero(np.isfinite(folds.ratio))
 
-    def draw_ratios(axes: Axes, some: list[int]) -> None:
+    def draw_ratios(axes: Axes, some: Array) -> None:
         ratios = np.clip(folds.ratio[some], LOWEST, HIGHEST)
         axes.axhspan(1 / FAR, FAR, color=SOFT, alpha=0.15, lw=0)
         axes.axhline(1.0, color=SOFT, lw=0.9)
         for k, ratio in enumerate(ratios.tolist()):
-            axes.plot([k, k], [1.0, ratio], color=_ratio_colour(ratio), lw=1.2)
-            axes.plot(k, ratio, "o", ms=4.0, color=_ratio_colour(ratio))
+            colour = RED if ratio > FAR else INK
+            axes.plot([k, k], [1.0, ratio], color=colour, lw=1.2)
+            axes.plot(k, ratio, "o", ms=4.0, color=colour)
         axes.set_yscale("log")
         axes.set_ylim(LOWEST, HIGHEST)
         axes.set_yticks([0.1, 0.3, 1, 3, 10], ["0.1", "0.3", "1", "3", "10"])
@@ -100,14 +91,9 @@ def fold_panels(fit: Identification, folds: Folds) -> list[Panel]:
         axes.set_xlim(-0.7, len(some) - 0.3)
         axes.set_ylabel("ratio")
 
-    across = even_width(len(known))
     title = "Ratio of the standard deviation by jackknife to that by formula"
     marks = ((INK, f"at most {FAR:g} times"), (RED, f"more than {FAR:g} times"))
-    panels += [
-        Panel("" if at else title, partial(draw_ratios, some=known[at : at + across].tolist()), marks, WHOLE, 0.6)
-        for at in range(0, len(known), across)
-    ]
-    return panels
+    return [*panels, *wide_panels(title, known, draw_ratios, marks, even_width(len(known)))]
 
 
 def even_width(count: int) -> int:
@@ -117,7 +103,3 @@ def even_width(count: int) -> int:
     (29, 40, 1)
     """
     return max(1, -(-count // max(1, -(-count // ACROSS))))
-
-
-def _ratio_colour(ratio: float) -> str:
-    return RED if ratio > FAR else INK

@@ -126,6 +126,22 @@ def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
     return ("+" if sign and value > 0 else "") + shown.replace("-", "−")
 
 
+def error_text(error: float | None) -> str:
+    """A relative error in percent; a dash if there is none."""
+    return "–" if error is None else f"{100 * error:.2f} %"
+
+
+def known(value: float | None, unit: str = "") -> str:
+    """A number with its unit; a dash for None."""
+    return "–" if value is None else f"{number(value)} {unit}".rstrip()
+
+
+def extent(lower: float | None, upper: float | None, unit: str) -> str:
+    """A range, open where a limit is None; a dash if both are."""
+    shown = known(lower), known(upper)
+    return "–" if shown == ("–", "–") else f"{shown[0]} … {shown[1]} {unit}"
+
+
 def share(value: float) -> str:
     """A margin in percent, coloured by its meaning."""
     if np.isnan(value):
@@ -195,6 +211,20 @@ def grid(
         drawn.append(f"<figure>{figure_svg(alone(panel), label, f'{name}-{k}')}</figure>")
     pairs = dict.fromkeys(pair for panel in panels for pair in panel.key)
     return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(drawn)}{beside}\n</div>\n'
+
+
+@dataclass(frozen=True)
+class SectionPlace:
+    """The place of a section: ``name`` is the prefix of its identifiers, ``about`` the suffix of its figure
+    descriptions, ``across`` the number of joint panels side by side."""
+
+    name: str
+    about: str
+    across: str
+
+    def grid(self, panels: Sequence[Panel], name: str, **look: Any) -> str:
+        """The panels of this section, see :func:`grid`."""
+        return grid(panels, f"{self.name}-{name}", self.about, **look)
 
 
 def download(name: str, words: str, data: str) -> str:

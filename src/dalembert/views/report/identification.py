@@ -18,9 +18,9 @@ from dalembert.base.environment.progress import OfFraction, Progress, part_of, r
 from dalembert.base.files import HTML, check_writable, whole_file
 from dalembert.views.report.colours import INK, JOINTS, RED, SOFT
 from dalembert.views.report.comparison_page import comparison_section
-from dalembert.views.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
+from dalembert.views.report.figures import HALF, Key, Panel, assemble, draw_dots, wide_panels
 from dalembert.views.report.folds_section import folds_section
-from dalembert.views.report.html import Byline, cards, csv_text, download, grid, number, page, table, text
+from dalembert.views.report.html import Byline, cards, csv_text, download, error_text, grid, number, page, table, text
 from dalembert.views.report.selection_section import selection_section
 from dalembert.views.report.user_text import literal
 from dalembert.work.identification.fitting.parameter_set import SLOPE_UNITS
@@ -91,9 +91,9 @@ def identification_html(
     for k, run in enumerate(runs):
         word = "the identification run" if k == 0 else f"validation run {k}" if len(runs) > 2 else "the validation run"
         parts.append(f'<h2 id="run-{k}">Torques of {word}</h2><p class="soft">{text(run.name)}</p>')
-        parts.append(grid(_torque_panels(fit, run), f"run-{k}", f"of {word}", progress=share(k)))
+        parts.append(grid(_run_panels(fit, run, "torque"), f"run-{k}", f"of {word}", progress=share(k)))
         parts.append("<h3>Residuals, measured − predicted</h3>")
-        parts.append(grid(_residual_panels(fit, run), f"residual-{k}", f"of {word}"))
+        parts.append(grid(_run_panels(fit, run, "residual"), f"residual-{k}", f"of {word}"))
     parts.append(f'<h2 id="residuals">Residuals against position and velocity</h2>{AGAINST}')
     parts.append(grid(_against_panels(fit), "against", "of the identification run", progress=share(len(runs))))
     spectra = grid(_spectrum_panels(fit), "spectra", "of the identification run", progress=share(len(runs) + 1))
@@ -166,15 +166,11 @@ def error_tables(fit: Identification, runs: list[PredictedRun]) -> str:
     joints, units = fit.before.joint_names, joint_units(fit.before)["torque"]
     names = [text(os.path.basename(run.name)) for run in runs]
     rows = [
-        [
-            name if instants == "all" else "",
-            instants,
-            *("–" if e is None else f"{100 * e:.2f} %" for e in (overall, *each)),
-        ]
+        [name if instants == "all" else "", instants, *map(error_text, (overall, *each))]
         for name, run in zip(names, runs, strict=True)
         for instants, overall, each in run.error_table
     ]
-    rms = [[name, *(number(float(e), 3) for e in run.rms)] for name, run in zip(names, runs, strict=True)]
+    rms = [[name, *(number(e, 3) for e in run.rms)] for name, run in zip(names, runs, strict=True)]
     held = ""
     if any(run.resting.any() for run in runs):
         held = (
@@ -199,37 +195,28 @@ def _in_time(run: PredictedRun) -> tuple[Array, NDArray[np.intp]]:
     return np.insert(t, gaps, np.nan), np.insert(rows, gaps, 0)
 
 
-def _torque_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
-    """Measured and predicted torque of every joint."""
+def _run_panels(fit: Identification, run: PredictedRun, what: str) -> list[Panel]:
+    """The measured and predicted torque of every joint over time, or its residual."""
+    curves = {MEASURED: (run.measured, 3.0), PREDICTED: (run.predicted, 1.1)}
+    if what == "residual":
+        curves = {RESIDUAL: (run.residual, 0.9)}
     t, rows = _in_time(run)
 
     def draw(axes: Axes, j: int, unit: str) -> None:
-        axes.plot(t, run.measured[rows, j], color=MEASURED[0], lw=3.0)
-        axes.plot(t, run.predicted[rows, j], color=PREDICTED[0], lw=1.1)
-        _labelled(axes, "time (s)", f"torque ({unit})")
+        if what == "residual":
+            axes.axhline(0, color=SOFT, lw=0.7)
+        for (colour, _), (x, width) in curves.items():
+            axes.plot(t, x[rows, j], color=colour, lw=width)
+        _labelled(axes, "time (s)", f"{what} ({unit})")
 
-    return _by_joint(fit, draw, (MEASURED, PREDICTED))
-
-
-def _residual_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
-    """The residual torque of every joint, in separate axes."""
-    t, rows = _in_time(run)
-
-    def draw(axes: Axes, j: int, unit: str) -> None:
-        axes.axhline(0, color=SOFT, lw=0.7)
-        axes.plot(t, run.residual[rows, j], color=RESIDUAL[0], lw=0.9)
-        _labelled(axes, "time (s)", f"residual ({unit})")
-
-    return _by_joint(fit, draw, (RESIDUAL,))
+    return _by_joint(fit, draw, tuple(curves))
 
 
 def _against_panels(fit: Identification) -> list[Panel]:
     """The residual of every joint against its position and against its velocity, with the mean in a number of bins."""
     ready = fit.run.conditioned
-    q, qd = (
-        np.concatenate([getattr(piece, name)[at] for piece, at in zip(ready.pieces, ready.kept, strict=True)])
-        for name in ("q", "qd")
-    )
+    pieces = list(zip(ready.pieces, ready.kept, strict=True))
+    q, qd = (np.concatenate([getattr(piece, name)[at] for piece, at in pieces]) for name in ("q", "qd"))
     every = np.arange(0, len(q), max(1, -(-len(q) // DOTS)))
 
     def draw(axes: Axes, j: int, unit: str, x: Array, label: str) -> None:
@@ -243,13 +230,11 @@ def _against_panels(fit: Identification) -> list[Panel]:
         axes.plot(centres[filled], [residual[which == k].mean() for k in filled], color=INK, lw=1.4)
         _labelled(axes, label, f"residual ({unit})")
 
-    units, out = joint_units(fit.before), []
+    units, key, out = joint_units(fit.before), (RESIDUAL, (INK, f"its mean in {BINS} bins")), []
     for j, name in enumerate(fit.before.joint_names):
         for x, letter, what in ((q, "q", "position"), (qd, "q̇", "speed")):
             shown = partial(draw, j=j, unit=units["torque"][j], x=x, label=f"{letter} ({units[what][j]})")
-            out.append(
-                Panel(name, shown, ((RESIDUAL[0], "residual"), (INK, f"its mean in {BINS} bins")), HALF, left=LEFT)
-            )
+            out.append(Panel(name, shown, key, HALF, left=LEFT))
     return out
 
 
@@ -275,10 +260,8 @@ def _spectrum_panels(fit: Identification) -> list[Panel]:
     gains = 1.0 if fit.gains is None else fit.gains
     measured, predicted = piece.tau * gains, fit.torque_of(piece)
     window = min(len(piece.t), int(20 * ready.rate / ready.cutoff))
-    g, *densities = welch(measured, ready.rate, nperseg=window, axis=0, detrend="constant")
-    densities += [
-        welch(x, ready.rate, nperseg=window, axis=0, detrend="constant")[1] for x in (predicted, measured - predicted)
-    ]
+    torques = np.stack([measured, predicted, measured - predicted])
+    g, densities = welch(torques, ready.rate, nperseg=window, axis=1, detrend="constant")
     end = min(0.5 * ready.rate, 20 * ready.cutoff)
     which = np.digitize(f, np.geomspace(max(float(f[1]), end / 2000), end, 200))
     bins = [which == k for k in range(200) if (which == k).any()]
@@ -289,9 +272,8 @@ def _spectrum_panels(fit: Identification) -> list[Panel]:
         y = np.array([motion[inside, j].mean() for inside in bins])
         y = np.where(y > 1e-9 * y.max(initial=0.0), y * (high / max(float(y.max(initial=0.0)), 1e-300)), np.nan)
         axes.loglog([f[inside].mean() for inside in bins], y, color=VELOCITY[0], lw=1.0)
-        for (colour, _), density, width in zip(
-            (MEASURED, PREDICTED, RESIDUAL), densities, (3.0, 1.1, 1.0), strict=True
-        ):
+        looks = ((MEASURED, 3.0), (PREDICTED, 1.1), (RESIDUAL, 1.0))
+        for ((colour, _), width), density in zip(looks, densities, strict=True):
             axes.loglog(g[use], np.maximum(density[use, j], 1e-12 * high), color=colour, lw=width)
         axes.axvline(ready.cutoff, color=CUTOFF[0], lw=1.4)
         _labelled(axes, "frequency (Hz)", f"density (({unit})²/Hz)")
@@ -305,12 +287,9 @@ def _parameters(fit: Identification) -> str:
     rows = []
     for k, (name, formula) in enumerate(zip(fit.names, fit.formulas, strict=True)):
         mark = "not determined" if name in fit.unidentified else "yes" if name in fit.essential else "no"
-        relative = fit.relative_std[k]
-        shown = "–" if not np.isfinite(relative) else text(percent(relative))
-        rows.append(
-            [f"<b>{text(name)}</b>", number(float(values[k])), number(float(std[k]), 2), shown, mark,
-             f'<span class="soft">{text(formula)}</span>']
-        )  # fmt: skip
+        shown = text(percent(fit.relative_std[k])) if np.isfinite(fit.relative_std[k]) else "–"
+        sum_of = f'<span class="soft">{text(formula)}</span>'
+        rows.append([f"<b>{text(name)}</b>", number(values[k]), number(std[k], 2), shown, mark, sum_of])
 
     before = fit.base.values
     finite = np.flatnonzero(np.isfinite(std))
@@ -325,10 +304,7 @@ def _parameters(fit: Identification) -> str:
 
     title = "Parameters with ±2 standard deviations, relative to the larger of identified and original value"
     key = ((JOINTS[0], "identified"), (JOINTS[1], "original arm"))
-    panels = [
-        Panel("" if start else title, partial(draw, some=finite[start : start + 40]), key, WHOLE, 0.6)
-        for start in range(0, len(finite), 40)
-    ]
+    panels = wide_panels(title, finite, draw, key)
     return (
         '<h2 id="parameters">Parameters</h2><p>Base parameters in SI units; the standard deviations account for '
         f"the autocorrelation of the residuals. {text(numbering(fit.before))}</p>"
@@ -363,5 +339,5 @@ def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:
 def identification_figure(fit: Identification, run: PredictedRun | None = None) -> Figure:
     """See :meth:`Identification.plot`."""
     run = fit.run if run is None else run
-    pairs = zip(_torque_panels(fit, run), _residual_panels(fit, run), strict=True)
+    pairs = zip(*(_run_panels(fit, run, what) for what in ("torque", "residual")), strict=True)
     return assemble([panel for pair in pairs for panel in pair], 2)

@@ -5,22 +5,23 @@ Everything is drawn as SVG by ``sketch.py``: no matplotlib, no style sheet, read
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import is_lazy
+from dalembert.base.arrays import Array, is_lazy
+from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.report.arm_figures import configurations
 from dalembert.views.report.arm_strokes import points_of, views_of
 from dalembert.views.report.colours import RED, joint_colour
-from dalembert.views.report.drive_figures import COLOURS, light
-from dalembert.views.report.figures import Curve
-from dalembert.views.report.html import number, text
+from dalembert.views.report.drive_figures import COLOURS, light, part_name
+from dalembert.views.report.html import extent, known, number, text
 from dalembert.views.report.plots import at_frame, curves_of, joint_names
 from dalembert.views.report.skeleton import skeleton
 from dalembert.views.report.sketch import arm_svg, bars_svg, curves_svg
@@ -44,19 +45,14 @@ def shown(
     title: str, pictures: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""
 ) -> str:
     """Title, pictures side by side, table (cells are already HTML) and a note."""
-    left, right = "left", "right"
-    head = "".join(
-        f'<th scope="col" style="padding:2px 8px;text-align:{right if k else left}">{text(c)}</th>'
-        for k, c in enumerate(columns)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="padding:2px 8px;text-align:{right if k else left}">{cell}</td>' for k, cell in enumerate(row)
-        )
-        + "</tr>"
-        for row in rows[:ROWS]
-    )
+
+    def line(cells: Iterable[str], tag: str, more: str = "") -> str:
+        sides = itertools.chain(["left"], itertools.repeat("right"))
+        looks = (f'{tag}{more} style="padding:2px 8px;text-align:{side}"' for side in sides)
+        return "".join(f"<{look}>{cell}</{tag}>" for look, cell in zip(looks, cells, strict=False))
+
+    head = line(map(text, columns), "th", ' scope="col"')
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows[:ROWS])
     if len(rows) > ROWS:
         note = f"and {len(rows) - ROWS} more rows{'; ' if note else ''}{note}"
     table = f'<table style="border-collapse:collapse;font-size:12px;margin:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -88,21 +84,12 @@ def arm_html(arm: Arm) -> str:
     units, rows = joint_units(arm), []
     for i, joint in enumerate(arm.robot.moving_joints):
         limits = joint.limits
-        known = {"low": limits.lower, "high": limits.upper, "speed": limits.velocity, "effort": limits.effort}
-        cells = {key: "–" if v is None else number(float(v)) for key, v in known.items()}
-        both = (
-            "–" if cells["low"] == cells["high"] == "–" else f"{cells['low']} … {cells['high']} {units['position'][i]}"
-        )
-        speed, effort = (
-            cells[key] if cells[key] == "–" else f"{cells[key]} {units[what][i]}"
-            for key, what in (("speed", "speed"), ("effort", "torque"))
-        )
+        speed, effort = known(limits.velocity, units["speed"][i]), known(limits.effort, units["torque"][i])
+        both = extent(limits.lower, limits.upper, units["position"][i])
         rows.append([_name(i, joint.name), text(joint.type), both, speed, effort])
     also = f", {len(arm.passive_names)} passive" if arm.passive_names else ""
     assert arm.robot.tip is not None
-    title = (
-        f"{arm.name}: {arm.n} joint{'s' * (arm.n != 1)}{also}, {number(arm.robot.mass)} kg, tip {arm.robot.tip.link}"
-    )
+    title = f"{arm.name}: {counted(arm.n, 'joint')}{also}, {number(arm.robot.mass)} kg, tip {arm.robot.tip.link}"
     pictures, note = _drawn(lambda: _arm_picture(arm, None))
     return shown(title, pictures, ["joint", "type", "range", "speed limit", "effort limit"], rows, note)
 
@@ -116,17 +103,9 @@ def _arm_picture(arm: Arm, motion: Any) -> str:
 def motion_html(motion: Trajectory) -> str:
     """A motion: positions over time, and the start, end and peak rates of every joint."""
     names = joint_names(motion.n, None)
-    rows = [
-        [
-            _name(i, name),
-            *(
-                number(float(x))
-                for x in (motion.q[0, i], motion.q[-1, i], *(np.abs(y[:, i]).max() for y in (motion.qd, motion.qdd)))
-            ),
-        ]
-        for i, name in enumerate(names)
-    ]
-    title = f"motion of {motion.n} joint{'s' * (motion.n != 1)}, {number(motion.duration)} s"
+    values = np.stack([motion.q[0], motion.q[-1], *(np.abs(x).max(axis=0) for x in (motion.qd, motion.qdd))], axis=1)
+    rows = [[_name(i, name), *map(number, values[i])] for i, name in enumerate(names)]
+    title = f"motion of {counted(motion.n, 'joint')}, {number(motion.duration)} s"
     columns = ["joint", "from (rad, m)", "to", "peak speed (/s)", "peak acceleration (/s²)"]
     picture = curves_svg(motion.t, curves_of(names, motion.q), "positions (rad, m)")
     return shown(title, [picture], columns, rows, "; ".join([*map(str, motion.events), *motion.notes]))
@@ -135,26 +114,23 @@ def motion_html(motion: Trajectory) -> str:
 def run_html(run: Run) -> str:
     """A simulated motion: the arm along it, positions over time, and the range and peaks of every joint."""
     arm, units, batch = run.arm, joint_units(run.arm), run.q.shape[:-2]
-    first = (0,) * len(batch)
-    q = run.q[first]
+    q = run.q[(0,) * len(batch)]
+    every = tuple(range(run.q.ndim - 1))
+    positions = np.stack([q[0], q[-1], run.q.min(axis=every), run.q.max(axis=every)], axis=1)
+    speeds = np.abs(run.qd).max(axis=every)
+    for values in (positions, speeds):  # without rounding errors
+        values[np.abs(values) < 1e-12 * np.abs(values).max(initial=0.0)] = 0.0
     rows = []
     for i, name in enumerate(arm.joint_names):
-        unit = units["position"][i]
-        cells = np.array([q[0, i], q[-1, i], run.q[..., i].min(), run.q[..., i].max()])
-        cells[np.abs(cells) < 1e-12 * np.abs(run.q).max(initial=0.0)] = 0.0  # rounding errors
-        rows.append([_name(i, name), *(f"{number(x)} {unit}" for x in cells.tolist())])
-        speed = np.abs(run.qd[..., i]).max()
-        speed = speed if speed > 1e-12 * np.abs(run.qd).max(initial=0.0) else 0.0
-        rows[-1].append(f"{number(float(speed))} {units['speed'][i]}")
-        if not batch:
-            rows[-1].append(f"{number(float(np.abs(run.tau[:, i]).max()))} {units['torque'][i]}")
+        cells = [(x, units["position"][i]) for x in positions[i]] + [(speeds[i], units["speed"][i])]
+        cells += [] if batch else [(np.abs(run.tau[:, i]).max(), units["torque"][i])]
+        rows.append([_name(i, name), *(f"{number(x)} {unit}" for x, unit in cells)])
     columns = ["joint", "initial", "final", "lowest", "highest", "peak speed", *([] if batch else ["peak |τ|"])]
     many = f"{int(np.prod(batch)):,} runs, the first one drawn, " if batch else ""
     title = f"run of {arm.name}: {many}{number(float(run.t[-1] - run.t[0]))} s, {len(run.t):,} samples"
     pictures, note = _drawn(lambda: _arm_picture(arm, SimpleNamespace(t=run.t, q=q)))
-    picture = curves_svg(
-        run.t, curves_of(arm.joint_names, q), f"positions ({' or '.join(sorted(set(units['position']), reverse=True))})"
-    )
+    unit = " or ".join(sorted(set(units["position"]), reverse=True))
+    picture = curves_svg(run.t, curves_of(arm.joint_names, q), f"positions ({unit})")
     return shown(title, [*pictures, picture], columns, rows, note)
 
 
@@ -168,35 +144,17 @@ def ellipsoid_html(shape: Ellipsoid) -> str:
     title = f"{shape.what} ellipsoid{of}: {' '.join(shape.rows)}"
     batch = shape.radii.shape[:-1]
     if batch or is_lazy(shape.radii):
-        return shown(
-            f"{title}, batch {batch}",
-            [],
-            ["array", "shape"],
-            [[name, str(getattr(shape, name).shape)] for name in ("center", "axes", "radii")],
-        )
+        rows = [[name, str(getattr(shape, name).shape)] for name in ("center", "axes", "radii")]
+        return shown(f"{title}, batch {batch}", [], ["array", "shape"], rows)
     rows = [
-        [
-            str(k + 1),
-            f"{number(float(shape.radii[k]))} {unit}",
-            ", ".join(number(float(x), 3) for x in shape.axes[:, k]),
-        ]
-        for k in range(len(shape.radii))
+        [str(k), f"{number(radius)} {unit}", ", ".join(number(x, 3) for x in axis)]
+        for k, (radius, axis) in enumerate(zip(shape.radii, shape.axes.T, strict=True), 1)
     ]
-    centre = f"centre {', '.join(number(float(x)) for x in shape.center)} {unit}"
-    pictures, note = _drawn(lambda: _ellipsoid_picture(shape)) if _is_drawn(shape) else ([], "")
-    return shown(
-        title,
-        pictures,
-        ["axis", "radius", f"direction ({', '.join(shape.rows)})"],
-        rows,
-        f"{centre}{'; ' if note else ''}{note}",
-    )
-
-
-def _is_drawn(shape: Ellipsoid) -> bool:
-    return (
-        shape.arm is not None and sum(row in "xyz" for row in shape.rows) >= 2 and bool(np.isfinite(shape.radii).all())
-    )
+    notes, pictures = [f"centre {', '.join(map(number, shape.center))} {unit}"], list[str]()
+    if shape.arm is not None and sum(row in "xyz" for row in shape.rows) >= 2 and np.isfinite(shape.radii).all():
+        pictures, note = _drawn(lambda: _ellipsoid_picture(shape))
+        notes += [note] if note else []
+    return shown(title, pictures, ["axis", "radius", f"direction ({', '.join(shape.rows)})"], rows, "; ".join(notes))
 
 
 def _ellipsoid_picture(shape: Ellipsoid) -> str:
@@ -205,38 +163,35 @@ def _ellipsoid_picture(shape: Ellipsoid) -> str:
     poses = skeleton(arm, shape.q.reshape(1, -1))
     view = views_of(arm, poses)[0]
     _, edge = shape.shadow(view.matrix @ components(shape.rows, "xyz"), 61)
-    extent = float(np.ptp(points_of(poses[0]) @ view.matrix.T, axis=0).max())
-    scaled = 0.35 * max(extent, 1e-3) * edge / max(float(np.abs(edge).max()), 1e-300)
+    scaled = 0.35 * view.extent(points_of(poses[0])) * edge / max(float(np.abs(edge).max()), 1e-300)
     return arm_svg(arm, poses, view, shape=scaled.T)
 
 
 def sizing_html(sizing: Sizing) -> str:
     """A sizing: the utilisation of the tightest limit of every joint, and peak and RMS torque, speed and power."""
-    rows = []
-    for i, name in enumerate(sizing.joints):
-        torque, speed, power = ((x.peak[i], x.rms[i], x.units[i]) for x in (sizing.torque, sizing.speed, sizing.power))
-        cells = [f"{number(float(peak))} {unit}" for peak, _, unit in (torque, speed, power)]
-        rows.append(
-            [
-                _name(i, name),
-                cells[0],
-                f"{number(float(torque[1]))} {torque[2]}",
-                *cells[1:],
-                number(float(sizing.energy[i])),
-            ]
-        )
+    torque, speed, power = sizing.torque, sizing.speed, sizing.power
+    values = ((torque.peak, torque), (torque.rms, torque), (speed.peak, speed), (power.peak, power))
+    rows = [
+        [_name(i, name), *(f"{number(x[i])} {of.units[i]}" for x, of in values), number(sizing.energy[i])]
+        for i, name in enumerate(sizing.joints)
+    ]
     columns = ["joint", "peak torque", "RMS torque", "peak speed", "peak power", "energy (J)"]
-    used = np.stack([x.used for x in (sizing.torque, sizing.speed, sizing.acceleration)])
+    used = np.stack([x.used for x in (torque, speed, sizing.acceleration)])
     shares = np.where(np.isnan(used).all(axis=0), np.nan, np.nan_to_num(used, nan=0.0).max(axis=0))
-    colours = [RED if share > 1 + ROUNDING else joint_colour(i) for i, share in enumerate(shares)]
-    picture = bars_svg(sizing.joints, shares, colours, "largest utilisation of a limit")
+    picture = _limit_bars(sizing.joints, shares, "largest utilisation of a limit")
     title = f"sizing of {sizing.arm}: {number(sizing.duration)} s"
     return shown(title, [picture], columns, rows, "; ".join(sizing.exceeded[:3]))
 
 
+def _limit_bars(names: Sequence[str], shares: Array, title: str) -> str:
+    """Utilisations of limits as bars, red where a limit is exceeded."""
+    colours = [RED if share > 1 + ROUNDING else joint_colour(i) for i, share in enumerate(shares)]
+    return bars_svg(names, shares, colours, title)
+
+
 def drives_html(drives: Drives) -> str:
     """Drives: the utilisation of the deciding limit of every joint, its traffic light and the reason."""
-    return _drives_shown(f"drives of {len(drives)} joint{'s' * (len(drives) != 1)}", drives, {})
+    return _drives_shown(f"drives of {counted(len(drives), 'joint')}", drives, {})
 
 
 def selection_html(selection: DriveSelection) -> str:
@@ -252,17 +207,13 @@ def selection_html(selection: DriveSelection) -> str:
 def _drives_shown(title: str, drives: Drives, costs: dict[str, str], criterion: str = "", note: str = "") -> str:
     rows = []
     for drive in drives:
-        parts = [text(part.name or "given") if part is not None else "–" for part in (drive.motor, drive.gear)]
+        parts = [text(part_name(part)) for part in (drive.motor, drive.gear)]
         own = [costs.get(drive.joint, "–")] if costs else []
         rows.append([text(shortened(drive.joint)), light(drive.light), *parts, *own, text(drive.verdict)])
     columns = ["joint", "light", "motor", "gear", *([criterion] if costs else []), "deciding"]
     shares = np.array([min(1.0 - drive.margin, 99.0) for drive in drives])
-    picture = bars_svg(
-        [drive.joint for drive in drives],
-        shares,
-        [COLOURS[drive.light] for drive in drives],
-        "utilisation of the deciding limit",
-    )
+    joints, colours = [drive.joint for drive in drives], [COLOURS[drive.light] for drive in drives]
+    picture = bars_svg(joints, shares, colours, "utilisation of the deciding limit")
     return shown(title, [picture], columns, rows, note)
 
 
@@ -274,32 +225,24 @@ def monte_carlo_html(study: MonteCarlo) -> str:
         above = "–" if np.isnan(row["exceeded"]) else f"{row['exceeded']:.2%}"
         rows.append([_name(i, f"{row['joint']} ({row['unit']})"), *(number(x) for x in numbers), above])
     columns = ["peak torque of", "nominal", *(f"{share:.0%}" for share in QUANTILES), "limit", "above it"]
-    shares = 1.0 - study.margin(0.99)
-    colours = [RED if share > 1 + ROUNDING else joint_colour(i) for i, share in enumerate(shares)]
-    picture = bars_svg(study.joints, shares, colours, "utilisation of the limit, 99 % quantile")
+    picture = _limit_bars(study.joints, 1.0 - study.margin(0.99), "utilisation of the limit, 99 % quantile")
     return shown(f"{len(study.peak):,} robots of the design {study.arm}", [picture], columns, rows)
 
 
 def fit_html(fit: Identification) -> str:
     """An identification: the joint with the largest prediction error, and the parameters with their standard deviations."""
     worst = int(np.argmax(fit.run.joint_errors))
-    curves: list[Curve] = [
+    curves = [
         ("#9aa6b2", "measured", fit.run.measured[:, worst]),
         (joint_colour(0), "predicted", fit.run.predicted[:, worst]),
+        (RED, "difference", fit.run.residual[:, worst]),
     ]
-    curves.append((RED, "difference", fit.run.residual[:, worst]))
-    picture = curves_svg(
-        fit.run.t, curves, f"{shortened(fit.before.joint_names[worst])[:24]}: measured, predicted, difference"
-    )
-    rows = [
-        [
-            text(name),
-            number(float(value)),
-            "not determined" if np.isinf(std) else number(float(std), 2),
-            text(shortened(formula)),
-        ]
-        for name, value, std, formula in zip(fit.names, fit.parameters, fit.std, fit.formulas, strict=True)
-    ]
+    words = f"{shortened(fit.before.joint_names[worst])[:24]}: measured, predicted, difference"
+    picture = curves_svg(fit.run.t, curves, words)
+    rows = []
+    for name, value, std, formula in zip(fit.names, fit.parameters, fit.std, fit.formulas, strict=True):
+        error = "not determined" if np.isinf(std) else number(std, 2)
+        rows.append([text(name), number(value), error, text(shortened(formula))])
     title = f"identification of {fit.before.name}: relative torque error {100 * fit.relative_error:.3g} %"
     if fit.validation_error is not None:
         title += f", on validation {100 * fit.validation_error:.3g} %"
@@ -312,11 +255,9 @@ def fit_html(fit: Identification) -> str:
 def log_html(log: Log) -> str:
     """A log: positions and torques over time, and the range of every joint."""
     names = joint_names(log.n, None)
+    ranges = [(np.nanmin(x, axis=0), np.nanmax(x, axis=0)) for x in (log.q, log.tau)]
     rows = [
-        [
-            _name(i, name),
-            *(f"{number(float(np.nanmin(x[:, i])))} … {number(float(np.nanmax(x[:, i])))}" for x in (log.q, log.tau)),
-        ]
+        [_name(i, name), *(f"{number(low[i])} … {number(high[i])}" for low, high in ranges)]
         for i, name in enumerate(names)
     ]
     pictures = [
@@ -329,6 +270,5 @@ def log_html(log: Log) -> str:
 
 def scaling_table_html(table: ScalingTable) -> str:
     """The table in its printed form."""
-    return shown(
-        "time stretched by c", [], table.columns, [[text(cell) for cell in row] for row in table.rows], table.note
-    )
+    rows = [[text(cell) for cell in row] for row in table.rows]
+    return shown("time stretched by c", [], table.columns, rows, table.note)

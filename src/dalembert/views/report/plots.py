@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from dalembert.views.report.user_text import literal
 from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope
 from dalembert.work.simulation.simulate import Run
 from dalembert.work.sizing.monte_carlo import MonteCarlo
-from dalembert.work.sizing.sizing import ROUNDING, Demand, Sizing, joint_units
+from dalembert.work.sizing.sizing import ROUNDING, UNITS, Demand, Sizing, joint_units
 from dalembert.work.trajectory.planning.events import Event
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -38,28 +38,18 @@ def motion_figure(motion: Trajectory, arm: Arm | None = None) -> Figure:
     if arm is not None:
         motion.fits(arm)
     names = joint_names(motion.n, arm)
-    shown = [("Position", "position", motion.q), ("Velocity", "speed", motion.qd)]
-    shown.append(("Acceleration", "acceleration", motion.qdd))
-    if arm is not None:
-        shown.append(("Torque", "torque", motion.torques(arm)))
-    units = _units(arm)
-    panels = [
-        _over_time(f"{title} ({units[what]})", motion.t, curves_of(names, x), events=motion.events)
-        for title, what, x in shown
-    ]
-    return assemble(panels, 2 if arm is not None else 3)
+    shown = {"position": motion.q, "speed": motion.qd, "acceleration": motion.qdd}
+    shown |= {} if arm is None else {"torque": motion.torques(arm)}
+    return assemble(_joint_panels(arm, names, motion.t, shown, motion.events), 2 if arm is not None else 3)
 
 
 def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
     """See :meth:`Run.plot`."""
     at = chosen(run, batch)
-    names, units = joint_names(run.arm.n, run.arm), _units(run.arm)
-    shown = [("Position", "position", run.q), ("Velocity", "speed", run.qd), ("Torque", "torque", run.tau)]
-    if not run.tau.any():
-        shown[2] = ("Acceleration", "acceleration", run.qdd)
-    if run.follows:
-        shown.append(("Tracking error", "position", run.tracking_error))
-    panels = [_over_time(f"{title} ({units[what]})", run.t, curves_of(names, x[at])) for title, what, x in shown]
+    shown = {"position": run.q, "speed": run.qd}
+    shown |= {"torque": run.tau} if run.tau.any() else {"acceleration": run.qdd}
+    shown |= {"error": run.tracking_error} if run.follows else {}
+    panels = _joint_panels(run.arm, run.arm.joint_names, run.t, {what: x[at] for what, x in shown.items()})
     if not run.follows:
         energies = zip(ENERGIES, (run.kinetic, run.potential, run.energy), strict=True)
         curves = [(colour, word, x[at]) for (colour, word), x in energies]
@@ -84,11 +74,25 @@ def joint_names(n: int, arm: Arm | None) -> tuple[str, ...]:
     return arm.joint_names if arm is not None else tuple(f"joint {i + 1}" for i in range(n))
 
 
-def _units(arm: Arm | None) -> dict[str, str]:
-    """The unit of every quantity, or both units if some joints are prismatic."""
-    known = {"position": ("rad", "m"), "speed": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²")}
-    words = known if arm is None else joint_units(arm)
-    return {what: " or ".join(sorted(set(units), reverse=True)) for what, units in words.items()}
+TITLES = {
+    "position": "Position",
+    "speed": "Velocity",
+    "acceleration": "Acceleration",
+    "torque": "Torque",
+    "error": "Tracking error",
+}
+
+
+def _joint_panels(
+    arm: Arm | None, names: Sequence[str], t: Array, shown: Mapping[str, Array], events: Sequence[Event] = ()
+) -> list[Panel]:
+    """A panel for every quantity (N, n), with its unit, or both units if some joints are prismatic."""
+    units = UNITS if arm is None else joint_units(arm)
+    panels = []
+    for what, x in shown.items():
+        unit = " or ".join(sorted(set(units["position" if what == "error" else what]), reverse=True))
+        panels.append(_over_time(f"{TITLES[what]} ({unit})", t, curves_of(names, x), events))
+    return panels
 
 
 def curves_of(names: Sequence[str], x: Array) -> list[Curve]:
@@ -171,10 +175,9 @@ def _shares(sizing: Sizing, limited: list[Demand]) -> Panel:
         _ticks(axes, sizing.joints)
 
     key = [(colour, x.name) for x, colour in zip(limited, colours, strict=False)]
-    over = any((x.used > 1 + ROUNDING).any() for x in limited)
-    return Panel(
-        "Utilisation of the limit (%)", draw, (*key, *([(RED, "above the limit")] if over else [])), (4.8, 2.8)
-    )
+    if any((x.used > 1 + ROUNDING).any() for x in limited):
+        key.append((RED, "above the limit"))
+    return Panel("Utilisation of the limit (%)", draw, tuple(key), (4.8, 2.8))
 
 
 def _bars(sizing: Sizing, quantity: Demand, joints: list[int]) -> Panel:

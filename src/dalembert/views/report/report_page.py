@@ -6,7 +6,6 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,11 +21,13 @@ from dalembert.views.report.drive_figures import drives_section, light
 from dalembert.views.report.html import (
     Byline,
     Column,
+    SectionPlace,
     cards,
     csv_text,
     download,
-    grid,
+    extent,
     key,
+    known,
     number,
     page,
     share,
@@ -44,16 +45,6 @@ from dalembert.work.trajectory.planning.motion_columns import DERIVED
 from dalembert.work.trajectory.planning.motion_file import carried_columns
 
 SMALL = 3  # largest number of joints for which equations and individual torque terms are shown
-
-
-@dataclass(frozen=True)
-class SectionPlace:
-    """The place of a section: ``name`` is the prefix of its identifiers, ``about`` the suffix of its figure
-    descriptions, ``across`` the number of joint panels side by side."""
-
-    name: str
-    about: str
-    across: str
 
 
 Section = Callable[[Study, SectionPlace], str]  # HTML about a motion; empty if there is nothing to show
@@ -103,10 +94,8 @@ def report_html(
     """The page as text. All studies must belong to one arm."""
     byline = Byline(author, date, note)
     studies = [studies] if isinstance(studies, Study) else studies
-    strange = (
-        [study for study in studies if not isinstance(study, Study)] if isinstance(studies, list | tuple) else [studies]
-    )
-    if strange:
+    given = studies if isinstance(studies, list | tuple) else [studies]
+    if strange := [x for x in given if not isinstance(x, Study)]:
         raise DalembertError(
             f"a report cannot be made from {shown(strange[0])}; give results of da.study, one for each motion"
         )
@@ -149,9 +138,8 @@ def _summary(studies: Sequence[Study]) -> str:
         facts = [(f"{number(study.sizing.duration)} s", "duration")]
         if (tightest := study.sizing.tightest) is not None:
             x, i = tightest
-            facts.append(
-                (f"{100 * x.used[i]:.0f} %", f"largest utilisation of a limit: {x.name} of {study.arm.joint_names[i]}")
-            )
+            words = f"largest utilisation of a limit: {x.name} of {study.arm.joint_names[i]}"
+            facts.append((f"{100 * x.used[i]:.0f} %", words))
         facts.append((f"{number(power[strongest], 3)} W", f"peak power, at {study.arm.joint_names[strongest]}"))
         facts.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "total energy delivered by the drives"))
         parts = ["<h2>At a glance</h2>" + cards(facts)]
@@ -192,37 +180,29 @@ def _summary(studies: Sequence[Study]) -> str:
 
 def _unbroken(words: str) -> str:
     """The text with numbers and their units kept on one line."""
-    return re.sub(
-        r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b", lambda unit: unit[0].replace(" ", "\u00a0"), words
-    )
+    units = r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b"
+    return re.sub(units, lambda unit: unit[0].replace(" ", "\u00a0"), words)
 
 
 def _the_arm(arm: Arm) -> str:
     joints, bodies, units = arm.robot.moving_joints, arm.mechanism.bodies, joint_units(arm)
-    ranges = [_range(j.limits.lower, j.limits.upper, unit) for j, unit in zip(joints, units["position"], strict=True)]
+    ranges = [extent(j.limits.lower, j.limits.upper, unit) for j, unit in zip(joints, units["position"], strict=True)]
     columns: list[Column] = [
         ("", "joint", [text(joint.name) for joint in joints]),
         ("", "type", [text(joint.type) for joint in joints]),
         ("limits", "range", ranges),
     ]
-    for heading, name, what in (
-        ("speed", "velocity", "speed"),
-        ("acceleration", "acceleration", "acceleration"),
-        ("effort", "effort", "torque"),
-    ):
+    for heading, name, what in (("speed", "velocity", "speed"), ("acceleration",) * 3, ("effort", "effort", "torque")):
         values = [getattr(joint.limits, name) for joint in joints]
         if any(value is not None for value in values):
-            columns.append(("limits", heading, [_known(x, unit) for x, unit in zip(values, units[what], strict=True)]))
+            columns.append(("limits", heading, list(map(known, values, units[what]))))
     rotors = [joint.rotor for joint in joints]
     if any(rotors):
-        for heading, name, unit in (
-            ("gear k_r", "gear", ""),
-            ("rotor inertia", "inertia", "kg m²"),
-            ("rotor mass", "mass", "kg"),
-        ):
-            columns.append(("drive", heading, [_known(getattr(rotor, name, None), unit) for rotor in rotors]))
+        parts = (("gear k_r", "gear", ""), ("rotor inertia", "inertia", "kg m²"), ("rotor mass", "mass", "kg"))
+        for heading, name, unit in parts:
+            columns.append(("drive", heading, [known(getattr(rotor, name, None), unit) for rotor in rotors]))
     if any(body.viscous or any(body.coulomb) for body in bodies):
-        columns.append(("friction at the joint", "viscous", [_known(body.viscous) for body in bodies]))
+        columns.append(("friction at the joint", "viscous", [known(body.viscous) for body in bodies]))
         columns.append(("friction at the joint", "Coulomb", [_two_sided(*body.coulomb) for body in bodies]))
     gravity = ", ".join(number(x) for x in arm.robot.gravity)
     payload = ""
@@ -257,16 +237,7 @@ def _terms(arm: Arm) -> str:
 
 def _two_sided(positive: float, negative: float) -> str:
     """A Coulomb level, or those at positive and at negative speed."""
-    return _known(positive) if positive == negative else f"+{_known(positive)} / −{_known(negative)}"
-
-
-def _range(lower: float | None, upper: float | None, unit: str) -> str:
-    shown = _known(lower), _known(upper)
-    return "–" if shown == ("–", "–") else f"{shown[0]} … {shown[1]} {unit}"
-
-
-def _known(value: float | None, unit: str = "") -> str:
-    return "–" if value is None else f"{number(float(value))} {unit}".rstrip()
+    return known(positive) if positive == negative else f"+{known(positive)} / −{known(negative)}"
 
 
 # -- a motion ------------------------------------------------------------------------------------
@@ -288,67 +259,57 @@ def _motion_head(study: Study, index: int, count: int) -> str:
 
 
 def _start_and_end(study: Study, place: SectionPlace) -> str:
-    drawn = grid(figures.arm_panels(study), f"{place.name}-arm", place.about, beside=_ends(study))
-    return f"<h3>Start and end</h3>\n{drawn}"
+    return "<h3>Start and end</h3>\n" + place.grid(figures.arm_panels(study), "arm", beside=_ends(study))
 
 
 def _joint_motion(study: Study, place: SectionPlace) -> str:
-    drawn = grid(figures.motion_panels(study), f"{place.name}-motion", place.about, across="three")
-    return f"<h3>Motion of the joints</h3>\n{drawn}"
+    return "<h3>Motion of the joints</h3>\n" + place.grid(figures.motion_panels(study), "motion", across="three")
 
 
 def _torques(study: Study, place: SectionPlace) -> str:
     """Every joint with its limits; for arms with many joints also all of them in one picture."""
     limited = not np.isnan(study.sizing.torque.limit).all()
-    whole = ""
-    if limited and study.arm.n > SMALL:
-        whole = grid([figures.share_panel(study)], f"{place.name}-share", place.about, across="one")
+    whole = place.grid([figures.share_panel(study)], "share", across="one") if limited and study.arm.n > SMALL else ""
     dashed = " Dashed lines are limits." if limited else ""
     return (
         f"<h3>Torques{' and forces' if 'N' in study.sizing.torque.units else ''}"
         f"{' against their limits' if limited else ''}</h3>\n"
         f"<p>The torque of each drive at its joint, τ of S (7.42), including that for its rotor.{dashed}</p>{whole}"
-        + grid(figures.torque_panels(study), f"{place.name}-torque", place.about, across=place.across)
+        + place.grid(figures.torque_panels(study), "torque", across=place.across)
     )
 
 
 def _causes(study: Study, place: SectionPlace) -> str:
     """Where the torques come from; for small arms term by term."""
-    out = (
-        "<h3>Where the torques come from</h3>\n<p>Contributions of the same sign are stacked; the line is their sum.</p>"
-        + grid(figures.stacked_panels(study), f"{place.name}-stack", place.about, across=place.across, areas=True)
-    )  # fmt: skip
+    out = "<h3>Where the torques come from</h3>\n<p>Contributions of the same sign are stacked; the line is their sum.</p>"
+    out += place.grid(figures.stacked_panels(study), "stack", across=place.across, areas=True)
     if study.arm.n <= SMALL:
         out += (
             "<h4>Individual contributions</h4>\n<p>Inertia: torque due to the acceleration of each joint, rotors included. "
             "Velocities: centrifugal torque due to the velocity of one joint, Coriolis torque due to those of two.</p>"
-            + grid(figures.pair_panels(study), f"{place.name}-pairs", place.about, across="three")
+            + place.grid(figures.pair_panels(study), "pairs", across="three")
         )
     return out
 
 
 def _tip_motion(study: Study, place: SectionPlace) -> str:
-    drawn = grid(figures.tip_panels(study), f"{place.name}-tip", place.about, across="three")
-    return f"<h3>Motion of the tip</h3>\n{drawn}"
+    return "<h3>Motion of the tip</h3>\n" + place.grid(figures.tip_panels(study), "tip", across="three")
 
 
 def _rotation_and_translation(study: Study, place: SectionPlace) -> str:
     """The torques for rotating the links and for moving their masses: M's two parts of D q̈ and of h."""
     split, units = study.split, study.sizing.torque.units
-    columns: list[Column] = [
-        ("", "joint", [f"{text(x)} ({u})" for x, u in zip(study.arm.joint_names, units, strict=True)])
-    ]
-    for group, letter in (("accelerations, D q̈", "D"), ("velocities, h", "h")):
+    joints = [f"{text(x)} ({unit})" for x, unit in zip(study.arm.joint_names, units, strict=True)]
+    columns: list[Column] = [("", "joint", joints)]
+    for group, letters in (("accelerations, D q̈", "D"), ("velocities, h", "h"), ("both together", "Dh")):
         for word, part in (("rotation", "rot"), ("translation", "tran")):
-            columns.append((group, word, [number(float(x)) for x in rms(study.shown.t, split[f"{letter}_{part}"])]))
-    for word, part in (("rotation", "rot"), ("translation", "tran")):
-        whole = rms(study.shown.t, split[f"D_{part}"] + split[f"h_{part}"])
-        columns.append(("both together", word, [number(float(x)) for x in whole]))
+            whole = np.sum([split[f"{letter}_{part}"] for letter in letters], axis=0)
+            columns.append((group, word, list(map(number, rms(study.shown.t, whole)))))
     return (
         "<h4>Rotation and translation of the links</h4>\n<p>The decomposition of M (4.1): the torque for rotating the links about "
         "their centres of mass, rotors included, and the torque for moving these centres. Gravity, friction and contact are not "
         "included. The table shows the RMS over the motion.</p>"
-        + grid(figures.motion_split_panels(study), f"{place.name}-split", place.about, across=place.across, areas=True)
+        + place.grid(figures.motion_split_panels(study), "split", across=place.across, areas=True)
         + table_of_columns(columns)
     )
 
@@ -364,13 +325,12 @@ def _ellipsoids(study: Study, place: SectionPlace) -> str:
     t, unit, rows = study.shown.t, shapes.units[0], []
     for word, x in (("longest radius", shapes.radii[:, 0]), ("shortest radius", shapes.radii[:, -1])):
         low, high = int(np.argmin(x)), int(np.argmax(x))
-        values = (x[0], x[-1], x[low], t[low], x[high], t[high])
-        rows.append([f"{word} ({unit})", *(number(float(value)) for value in values)])
+        rows.append([f"{word} ({unit})", *map(number, (x[0], x[-1], x[low], t[low], x[high], t[high]))])
     columns = ["", "start", "end", "least", "at (s)", "most", "at (s)"]
     return (
         f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations that the tip can reach from rest at each pose with torques "
         f"{by}; gravity shifts its centre. Motors that reach their limits individually can do more.</p>"
-        + grid(tip_figures.along_panels(study, shapes), f"{place.name}-ellipsoids", place.about)
+        + place.grid(tip_figures.along_panels(study, shapes), "ellipsoids")
         + table(columns, rows)
     )
 
@@ -383,16 +343,14 @@ def _reactions(study: Study, place: SectionPlace) -> str:
     for k, loop in enumerate(study.arm.loops):
         size = np.linalg.norm(study.reactions[:, k, :3], axis=-1)
         peak, moment = int(np.argmax(size)), np.linalg.norm(study.reactions[:, k, 3:], axis=-1)
-        at = ", ".join(number(float(x), 3) for x in study.reactions[peak, k, :3])
-        rows.append([
-            text(loop.name), f"{text(loop.link_b)} on {text(loop.link_a)}", f"{number(float(size[peak]))} N",
-            number(float(t[peak])), f"({at})", f"{number(float(moment.max()))} N m" if moment.any() else "–",
-        ])  # fmt: skip
+        at = ", ".join(number(x, 3) for x in study.reactions[peak, k, :3])
+        pair, most = f"{text(loop.link_b)} on {text(loop.link_a)}", known(moment.max() if moment.any() else None, "N m")
+        rows.append([text(loop.name), pair, f"{number(size[peak])} N", number(t[peak]), f"({at})", most])
     columns = ["joint", "force of", "peak force", "at (s)", "its components (N)", "peak moment"]
     return (
         "<h3>Reactions at the loop closures</h3>\n<p>The force at each joint that closes a loop, in base axes. For a planar "
         "loop it is the component in its plane: the motion does not determine the load across the plane.</p>"
-        + grid(figures.reaction_panels(study), f"{place.name}-loops", place.about, across="three")
+        + place.grid(figures.reaction_panels(study), "loops", across="three")
         + table(columns, rows)
     )
 
@@ -422,31 +380,23 @@ def _sizing(study: Study, place: SectionPlace) -> str:
         return "", "joint", [text(s.joints[i]) for i in which]
 
     def demand(
-        group: str,
-        x: Demand,
-        which: Sequence[int] = every,
-        headings: Sequence[str] = ("peak", "at (s)", "RMS", "limit", "margin"),
+        group: str, x: Demand, which: Sequence[int] = every, headings: str = "peak|at (s)|RMS|limit|margin"
     ) -> list[Column]:
-        cells: dict[str, Callable[[int], str]] = {
-            "peak": lambda i: f"{number(x.peak[i])} {x.units[i]}",
-            "at (s)": lambda i: number(x.at[i]),
-            "RMS": lambda i: number(x.rms[i]),
-            "limit": lambda i: number(x.limit[i]),
-            "margin": lambda i: share(x.margin[i]),
-        }
-        return [(group, heading, [cells[heading](i) for i in which]) for heading in headings]
+        peaks = [f"{number(peak)} {unit}" for peak, unit in zip(x.peak, x.units, strict=True)]
+        numbers = [list(map(number, values)) for values in (x.at, x.rms, x.limit)]
+        cells = dict(zip(headings.split("|"), (peaks, *numbers, list(map(share, x.margin))), strict=False))
+        return [(group, heading, [values[i] for i in which]) for heading, values in cells.items()]
 
     positions: list[Column] = [
-        ("position", "lowest", [number(x) for x in s.lowest]),
-        ("position", "highest", [number(x) for x in s.highest]),
-        ("position", "limits", [_range(s.lower[i], s.upper[i], s.position_units[i]) for i in every]),
+        ("position", "lowest", list(map(number, s.lowest))),
+        ("position", "highest", list(map(number, s.highest))),
+        ("position", "limits", [extent(s.lower[i], s.upper[i], s.position_units[i]) for i in every]),
         ("position", "left", [_inside(study, i) for i in every]),
     ]
-    rows = [
-        [text(s.joints[i]), f"{number(s.power.peak[i])} W", number(s.power.at[i]), number(s.power.rms[i]),
-         number(s.energy[i]), number(s.returned[i]), _net(s.energy[i], s.returned[i])]
-        for i in every
-    ]  # fmt: skip
+    rows = []
+    for i in every:
+        numbers = map(number, (s.power.at[i], s.power.rms[i], s.energy[i], s.returned[i]))
+        rows.append([text(s.joints[i]), f"{number(s.power.peak[i])} W", *numbers, _net(s.energy[i], s.returned[i])])
     given, returned = float(s.energy.sum()), float(s.returned.sum())
     totals = (number(given), number(returned), _net(given, returned))
     rows.append(["<b>all</b>", "", "", "", *(f"<b>{x}</b>" for x in totals)])
@@ -454,15 +404,14 @@ def _sizing(study: Study, place: SectionPlace) -> str:
     power = table(["joint", "peak", "at (s)", "RMS (W)", "delivered", "returned", "net"], rows, groups)
     motors = "<p class=soft>The robot file defines no rotors and gears, so there are no figures for the motors.</p>"
     if driven:
-        gears: Column = ("", "k_r", [_known(study.arm.mechanism.bodies[i].gear) for i in driven])
+        gears: Column = ("", "k_r", [known(study.arm.mechanism.bodies[i].gear) for i in driven])
         torque, speed = ("motor torque τ / k_r", s.motor_torque), ("motor speed k_r q̇", s.motor_speed)
         watts: Column = ("power", "peak (W)", [number(s.motor_power.peak[i]) for i in driven])
         columns = [joints(driven), gears, *demand(*torque, driven), *demand(*speed, driven), watts]
         motors = "<h4>Motors, with lossless gears</h4>\n" + table_of_columns(columns)
-    bearings = [joints()]
-    for word, x in (("force |f|", s.force), ("along the axis", s.axial), ("across it", s.radial),
-                    ("moment |μ|", s.moment), ("tilting", s.tilting)):  # fmt: skip
-        bearings += demand(word, x, headings=("peak", "at (s)"))
+    bearings, words = [joints()], ("force |f|", "along the axis", "across it", "moment |μ|", "tilting")
+    for word, x in zip(words, (s.force, s.axial, s.radial, s.moment, s.tilting), strict=True):
+        bearings += demand(word, x, headings="peak|at (s)")
     return (
         "<h3>Sizing</h3>\n<h4>Joints</h4>\n"
         + table_of_columns([joints(), *demand("torque", s.torque), *demand("speed", s.speed)])
@@ -471,18 +420,13 @@ def _sizing(study: Study, place: SectionPlace) -> str:
     )
 
 
-def _drives(study: Study, place: SectionPlace) -> str:
-    """Motors and gears, if the robot file has them."""
-    return drives_section(study, place.name, place.about)
-
-
 def _tolerances(study: Study, place: SectionPlace) -> str:
     """Margins of robots within their tolerances, if these are given."""
     if (drawn := study.drawn) is None:
         return ""
     middle, most, nearly_all = drawn.quantile((0.5, 0.95, 0.99))
     every = range(study.arm.n)
-    known = ~np.isnan(drawn.limit)
+    limited = ~np.isnan(drawn.limit)
     margin = drawn.margin(0.95)
     columns: list[Column] = [
         ("", "joint", [text(name) for name in drawn.joints]),
@@ -490,15 +434,15 @@ def _tolerances(study: Study, place: SectionPlace) -> str:
         *(("peak torque", f"{share:.0%} quantile", [number(x) for x in values])
           for share, values in ((0.5, middle), (0.95, most), (0.99, nearly_all))),
         ("effort limit", "limit", [number(drawn.limit[i]) for i in every]),
-        ("effort limit", "margin at 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if known[i] else "–" for i in every]),
-        ("effort limit", "robots above it", [f"{drawn.exceeded[i]:.2%}" if known[i] else "–" for i in every]),
+        ("effort limit", "margin at 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if limited[i] else "–" for i in every]),
+        ("effort limit", "robots above it", [f"{drawn.exceeded[i]:.2%}" if limited[i] else "–" for i in every]),
         ("", "main cause", [text(_cause(drawn, i)) for i in every]),
     ]  # fmt: skip
     return (
         f"<h3>Tolerances</h3>\n<p>Torques of {len(drawn.peak):,} robots whose parameters were sampled within their tolerances: "
         f"{text(drawn.tolerances.text)}. A light is green if 95 % of the robots have a margin of at least 20 % of the limit, amber "
         "if it is smaller, red if they exceed the limit.</p>" + table_of_columns(columns)
-        + grid(monte_carlo_panels(drawn), f"{place.name}-tolerances", place.about)
+        + place.grid(monte_carlo_panels(drawn), "tolerances")
         + _drives_within(study)
     )  # fmt: skip
 
@@ -555,11 +499,8 @@ def _scaling(study: Study, place: SectionPlace) -> str:
         for word, at in paces.items()
     ]
     columns = ["pace", "duration (s)", "c", "least margin", "of", "at (s)"]
-    missing = "".join(
-        f"<p class=soft>{text(v.name.capitalize())}: not computed, {text(v.why_not)}.</p>"
-        for v in variants
-        if not v.study
-    )
+    lost = [f"{text(v.name.capitalize())}: not computed, {text(v.why_not)}." for v in variants if not v.study]
+    missing = "".join(f"<p class=soft>{words}</p>" for words in lost)
     torque = study.sizing.torque
     by_joint: list[Column] = [("", "joint", [text(joint) for joint in study.arm.joint_names])]
     by_joint += [("peak torque", word, [number(x) for x in at.sizing.torque.peak]) for word, at in paces.items()]
@@ -568,7 +509,7 @@ def _scaling(study: Study, place: SectionPlace) -> str:
         head + "<p>Uniformly scaled: time is stretched by a factor c, r = c t, the smallest that satisfies all limits (S 7.7); "
         "below 1 the motion becomes faster. Time-optimal: the same path from rest to rest in minimum time, with variable "
         "speed.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
-        + grid(figures.scaling_panels(study), f"{place.name}-scaling", place.about, across=place.across)
+        + place.grid(figures.scaling_panels(study), "scaling", across=place.across)
     )  # fmt: skip
 
 
@@ -587,7 +528,7 @@ def _omissions(study: Study, place: SectionPlace) -> str:
         f"arm.approximate(drop=…). {text(words)}</p>"
         + table([text(x) for x in (first, *study.arm.joint_names)], [[text(x) for x in line] for line in errors])
         + table([text(x) for x in headings], [[text(x) for x in line] for line in costs], groups)
-        + grid([figures.omission_panel(judged)], f"{place.name}-omissions", place.about, across="one")
+        + place.grid([figures.omission_panel(judged)], "omissions", across="one")
     )
 
 
@@ -596,7 +537,7 @@ def _tightest(study: Study) -> list[str]:
     if (tightest := study.sizing.tightest) is None:
         return ["–", "–", "–"]
     x, i = tightest
-    return [share(float(x.margin[i])), f"{text(x.name)} of {text(study.sizing.joints[i])}", number(float(x.at[i]))]
+    return [share(x.margin[i]), f"{text(x.name)} of {text(study.sizing.joints[i])}", number(x.at[i])]
 
 
 def _downloads(study: Study, place: SectionPlace) -> str:
@@ -638,11 +579,8 @@ def _contributions(study: Study) -> dict[str, Array]:
 
 def _columns_of_tip(study: Study) -> dict[str, Array]:
     """The tip's motion, its ellipsoids, and the reactions of closed chains, in base axes."""
-    columns = {
-        f"tip_{letter}{axis}": x[:, k]
-        for letter, x in zip(("", "v", "a"), study.tip, strict=True)
-        for k, axis in enumerate("xyz")
-    }
+    tip = dict(zip(("", "v", "a"), study.tip, strict=True))
+    columns = {f"tip_{letter}{axis}": x[:, k] for letter, x in tip.items() for k, axis in enumerate("xyz")}
     if not isinstance(shapes := study.ellipsoids, str):
         columns |= {f"centre_{row}": shapes.center[:, k] for k, row in enumerate(shapes.rows)}
         columns |= {f"radius{k + 1}": shapes.radii[:, k] for k in range(len(shapes.rows))}
@@ -662,7 +600,7 @@ SECTIONS: tuple[Section, ...] = (
     _tip_motion,
     _reactions,
     _sizing,
-    _drives,
+    drives_section,
     _tolerances,
     _ellipsoids,
     _scaling,
@@ -691,14 +629,12 @@ def _equations(arm: Arm) -> str:
         left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))
         right = right.replace(r"\quad", "", 1).strip() if not left else right.strip()
         name, rest = formula_svg(f"{left} =") if left else "", formula_svg((r"\quad " if not left else "") + right)
-        rows.append(
-            f"<tr{' class=gap' if left.strip().startswith(chr(92) + 'tau') else ''}><td>{name}</td><td>{rest}</td></tr>"
-        )
-    legend = [
-        re.fullmatch(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?", line) for line in closed_form.legend().splitlines()[1:]
-    ]
-    known = [[text(x or "") for x in match.groups()] for match in legend if match]
-    letters = table(["symbol", "value (SI)", "meaning"], known, words=True) if known else ""
+        gap = " class=gap" if left.strip().startswith(r"\tau") else ""
+        rows.append(f"<tr{gap}><td>{name}</td><td>{rest}</td></tr>")
+    pattern = re.compile(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?")
+    legend = map(pattern.fullmatch, closed_form.legend().splitlines()[1:])
+    meanings = [[text(x or "") for x in match.groups()] for match in legend if match]
+    letters = table(["symbol", "value (SI)", "meaning"], meanings, words=True) if meanings else ""
     return (
         '<h2 id="equations">Equations of motion</h2>\n<p>The inertia matrix, the matrix of centrifugal and Coriolis terms, '
         "gravity and the torques, in the notation of S 7.3.</p>"

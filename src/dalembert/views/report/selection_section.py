@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.views.report.colours import INK, JOINTS, SOFT
-from dalembert.views.report.figures import HALF, WHOLE, Panel, assemble
+from dalembert.views.report.figures import HALF, WHOLE, Panel
 from dalembert.views.report.html import grid, number, table, text
 from dalembert.views.report.user_text import literal
 from dalembert.work.identification.selection.model_search import WORTH
@@ -18,7 +18,6 @@ from dalembert.work.identification.selection.selection_result import Selection, 
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 BEST = 3  # laws per joint that are shown in the table although they were not chosen; the others are collapsed
 LOSS = -0.6  # gains below this are drawn at the edge of their panel
@@ -55,16 +54,9 @@ def selection_section(selection: Selection) -> str:
     shown, folded = ranked(selection)
     parts += ["<h3>Candidates</h3>", _trial_table(shown)]
     if folded:
-        rest = _trial_table(folded)
-        parts.append(
-            f"<details><summary>{len(folded)} further candidates that were not chosen</summary>{rest}</details>"
-        )
+        summary = f"<summary>{len(folded)} further candidates that were not chosen</summary>"
+        parts.append(f"<details>{summary}{_trial_table(folded)}</details>")
     return "".join(parts)
-
-
-def selection_figure(selection: Selection) -> Figure:
-    """The pictures of the section, as one figure."""
-    return assemble([panel for _, panels, _ in selection_panels(selection) for panel in panels], 2)
 
 
 def ranked(selection: Selection) -> tuple[list[Trial], list[Trial]]:
@@ -92,11 +84,12 @@ def _trial_table(trials: Sequence[Trial]) -> str:
 
 
 def _row(trial: Trial) -> list[str]:
-    gain = f"{_signed(100 * trial.gain)} ± {number(100 * trial.spread, 2)} %" if trial.spread else "–"
+    gain = 100 * trial.gain
+    signed = number(round(gain, 1 if abs(gain) < 10 else 0), 6, sign=True)
+    words = f"{signed} ± {number(100 * trial.spread, 2)} %" if trial.spread else "–"
     more = "–" if trial.choice in HEADINGS else number(trial.parameters, sign=True)
-    if not trial.chosen:
-        return [text(trial.option), text(percent(trial.error)), gain, more, ""]
-    return [f"<b>{cell}</b>" for cell in (text(trial.option), text(percent(trial.error)), gain, more, "chosen")]
+    cells = [text(trial.option), text(percent(trial.error)), words, more]
+    return [f"<b>{cell}</b>" for cell in (*cells, "chosen")] if trial.chosen else [*cells, ""]
 
 
 def label(trial: Trial) -> str:
@@ -111,16 +104,8 @@ def label(trial: Trial) -> str:
         return f"shared drive, {trial.option.rpartition(', ')[2]}".replace("-", "−")
     if trial.option.startswith(GAS_SPRING):
         return f"gas spring,{trial.option.rpartition(',')[2]}"
-    return (
-        short(trial.option)
-        .replace("Coulomb friction, width", "Coulomb, width")
-        .replace("Stribeck friction,", "Stribeck,")
-    )
-
-
-def _signed(value: float) -> str:
-    """A signed number with one decimal below ten."""
-    return number(round(value, 1 if abs(value) < 10 else 0), 6, sign=True)
+    shorter = short(trial.option).replace("Coulomb friction, width", "Coulomb, width")
+    return shorter.replace("Stribeck friction,", "Stribeck,")
 
 
 # -- pictures --------------------------------------------------------------------------------------
@@ -174,9 +159,8 @@ def _cutoff_panels(trials: Sequence[Trial]) -> list[Panel]:
             axes.set_ylim(0, 1.15 * max(y))
 
     errors = partial(draw, y=[100 * x.error for x in trials], spread=None, up="held-out error (%)")
-    losses = partial(
-        draw, y=[-100 * x.gain for x in trials], spread=[100 * x.spread for x in trials], up="excess over the best (%)"
-    )
+    excess, spreads = [-100 * x.gain for x in trials], [100 * x.spread for x in trials]
+    losses = partial(draw, y=excess, spread=spreads, up="excess over the best (%)")
     return [
         Panel("Torque error on parts left out, all joints", errors, (CHOSEN, REJECTED), HALF, left=0.84),
         Panel("Squared error, joints weighted equally", losses, (CHOSEN, REJECTED), HALF, left=0.84),
@@ -199,11 +183,9 @@ def _gain_panel(
             if trial.gain < low:
                 axes.plot(100 * low, k, "<", ms=5.0, color=colour, clip_on=False)
                 continue
-            bar = [[min(trial.spread, trial.gain - low)], [trial.spread]]
-            axes.errorbar(
-                100 * trial.gain, k, xerr=100 * np.array(bar), fmt="o", ms=5.5 if trial.chosen else 4.0, lw=1.2, capsize=2.0,
-                color=colour,
-            )  # fmt: skip
+            bar, size = [[min(trial.spread, trial.gain - low)], [trial.spread]], 5.5 if trial.chosen else 4.0
+            look: dict[str, Any] = {"fmt": "o", "ms": size, "lw": 1.2, "capsize": 2.0, "color": colour}
+            axes.errorbar(100 * trial.gain, k, xerr=100 * np.array(bar), **look)
         axes.set_yticks(range(len(trials)), [literal(label) for label in labels], fontsize=8)
         for tick, trial in zip(axes.get_yticklabels(), trials, strict=True):
             tick.set_color(CHOSEN[0] if trial.chosen else INK)

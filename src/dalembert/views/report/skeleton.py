@@ -98,10 +98,14 @@ class View:
     up: str
     scales: bool
 
+    def extent(self, points: Array) -> float:
+        """The largest side of points (N, 3) on the page (m)."""
+        return max(float(np.ptp(points @ self.matrix.T, axis=0).max()), 1e-3)
 
-def views(points: Array, gravity: Array) -> list[View]:
+
+def views(points: Array, arm: Arm) -> list[View]:
     """Suitable views of these points: perpendicular if they lie in a plane of base axes, otherwise two views."""
-    spread = np.ptp(points, axis=0)
+    spread, gravity = np.ptp(points, axis=0), np.array(arm.robot.gravity, float)
     flat = [k for k in range(3) if spread[k] < 1e-6 * max(spread.max(), 1e-9)]
     upwards = int(np.argmax(np.abs(gravity))) if gravity.any() else 2
     if flat:

@@ -14,7 +14,7 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.views.report.arm_strokes import by_depth, plate, points_of, size_of, strokes
-from dalembert.views.report.figures import Curve
+from dalembert.views.report.figures import Curve, evenly
 from dalembert.views.report.html import number
 from dalembert.views.report.skeleton import Pose, View
 from dalembert.views.report.user_text import shortened, visible
@@ -43,15 +43,14 @@ def arm_svg(
         lines = "".join(f"M{_points(to_page(line @ view.matrix.T))}" for line in pose.lines)
         out.append(f'<path d="{lines}" fill="none" stroke="{LINE}" stroke-width="2.5" stroke-opacity=".22"/>')
     if path is not None:
-        path = path[np.unique(np.linspace(0, len(path) - 1, FINE).round().astype(int))]
+        path = path[evenly(len(path), FINE)]
         out.append(_polyline(to_page(path @ view.matrix.T), LINE, 1.2, 'stroke-dasharray="5 2"'))
     for stroke in drawn:
         ends = to_page(stroke.ends @ view.matrix.T)
         cap = "round" if stroke.round else "butt"
         if np.hypot(*(ends[1] - ends[0])) < 0.3:  # seen along its axis
-            out.append(
-                f'<circle cx="{ends[0, 0]:.1f}" cy="{ends[0, 1]:.1f}" r="{0.6 * stroke.width:.1f}" fill="{stroke.colour}"/>'
-            )
+            place = f'cx="{ends[0, 0]:.1f}" cy="{ends[0, 1]:.1f}" r="{0.6 * stroke.width:.1f}"'
+            out.append(f'<circle {place} fill="{stroke.colour}"/>')
         else:
             out.append(_polyline(ends, stroke.colour, stroke.width, f'stroke-linecap="{cap}"'))
     if shape is not None:
@@ -62,9 +61,7 @@ def arm_svg(
 
 def curves_svg(t: Array, curves: Sequence[Curve], title: str, *, width: int = 300, height: int = 160) -> str:
     """Curves over time with their largest and smallest value at the side, and the times at the bottom."""
-    few = np.unique(
-        np.linspace(0, len(t) - 1, min(len(t), FINE, max(POINTS // max(len(curves), 1), 16))).round().astype(int)
-    )
+    few = evenly(len(t), min(len(t), FINE, max(POINTS // max(len(curves), 1), 16)))
     values = np.stack([y[few] for _, _, y in curves])
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -77,9 +74,8 @@ def curves_svg(t: Array, curves: Sequence[Curve], title: str, *, width: int = 30
     out = [f'<path d="M{left} {top}V{foot}H{right}" fill="none" stroke="currentColor" stroke-opacity=".35"/>']
     if low < 0 < high:
         zero = foot + (foot - top) * low / (high - low)
-        out.append(
-            f'<path d="M{left} {zero:.1f}H{right}" stroke="currentColor" stroke-opacity=".25" stroke-dasharray="3 3"/>'
-        )
+        dashes = 'stroke="currentColor" stroke-opacity=".25" stroke-dasharray="3 3"'
+        out.append(f'<path d="M{left} {zero:.1f}H{right}" {dashes}/>')
     for (colour, _, _), line in zip(curves, y, strict=True):
         there = np.isfinite(line)
         out.append(_polyline(np.column_stack([x[there], line[there]]), colour, 1.6))
@@ -99,10 +95,8 @@ def bars_svg(names: Sequence[str], shares: Array, colours: Sequence[str], title:
     most = max(1.0, float(np.nanmax(np.where(np.isfinite(shares), shares, 0.0), initial=0.0)))
     height = 26 + step * len(names)
     limit = left + (right - left) / most
-    out = [_word(4, 13, title, "start", bold=True)]
-    out.append(
-        f'<path d="M{limit:.1f} 20V{height - 2}" stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 3"/>'
-    )
+    dashes = 'stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 3"'
+    out = [_word(4, 13, title, "start", bold=True), f'<path d="M{limit:.1f} 20V{height - 2}" {dashes}/>']
     for k, (name, share, colour) in enumerate(zip(names, shares.tolist(), colours, strict=True)):
         y = 24 + step * k
         known = np.isfinite(share)

@@ -47,8 +47,7 @@ def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope |
     (pose,) = skeleton(arm, np.asarray(q, float)[None])
     gravity = np.array(arm.robot.gravity, float)
     points = np.concatenate([*(line.reshape(-1, 3) for line in pose.lines), np.array([arm.robot.base.translation])])
-    tips = arm.pose(spread(arm, 8))[:, :3, 3]
-    view = views(np.concatenate([points, tips]), gravity)[0]
+    view = views(np.concatenate([points, arm.pose(spread(arm, 8))[:, :3, 3]]), arm)[0]
     pairs = [["x", "z"], ["y", "z"], ["x", "y"]]
     if len(named) == 2:
         along_gravity = gravity.any() and named[0] == "xyz"[int(np.argmax(np.abs(gravity)))]
@@ -65,7 +64,7 @@ def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope |
 def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid) -> Panel:
     c, edge = shape.shadow(view.matrix @ components(shape.rows, "xyz"))
     tip = view.matrix @ pose.tip
-    extent = max(float(np.ptp(points @ view.matrix.T, axis=0).max()), 1e-3)
+    extent = view.extent(points)
     shifted = bool(np.hypot(*c) > 1e-12)
     largest = max(float(np.abs(k * c[:, None] + edge).max()) for k in (0, 1))
     scale = 0.42 * extent / max(largest, 1e-300)  # m of the picture per unit
@@ -154,10 +153,10 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
     """The path of the tip with ellipsoids at some poses, their centres shifted by gravity."""
     arm, path = study.arm, study.tip[0]
     picked, poses, points = figures.poses_along(study)
-    view = views(points, np.array(arm.robot.gravity, float))[0]
+    view = views(points, arm)[0]
     centers, edges = shapes.shadow(view.matrix @ components(shapes.rows, "xyz"))
     outlines = [centers[k][:, None] + edges[k] for k in picked]
-    extent = max(float(np.ptp(points @ view.matrix.T, axis=0).max()), 1e-3)
+    extent = view.extent(points)
     largest = max(float(np.abs(outline).max()) for outline in outlines)
     scale = 0.22 * extent / max(largest, 1e-300)  # m of the picture per unit
 
@@ -191,7 +190,7 @@ def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
         axes.plot(t, allowed, color=REACH, lw=1.5)
         axes.plot(t, size, color=INK, lw=1.5)
         axes.set_ylim(bottom=0)
-        figures.time_axis(axes, study)
+        figures.time_axis(axes, t, study.events)
 
     key = (
         (INK, "acceleration of the motion"),
@@ -212,9 +211,8 @@ def map_figure(workspace: WorkspaceMap) -> Figure:
     width, height = workspace.across[-1] - workspace.across[0], workspace.up[-1] - workspace.up[0]
     tall = 5.4
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
-        figure = figures.new_figure(
-            figsize=(max(min(tall * width / height, 8.0) + 1.9, 4.8), tall + 0.8), layout="constrained"
-        )
+        size = max(min(tall * width / height, 8.0) + 1.9, 4.8), tall + 0.8
+        figure = figures.new_figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
         low, high = (float(v) for v in np.nanpercentile(workspace.values, (2.0, 99.5)))
         if low < 0.3 * high:

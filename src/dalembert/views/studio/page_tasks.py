@@ -10,19 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError
+from dalembert.base.tables.wording import counted
 from dalembert.robot.model.robot import Robot
 from dalembert.robot.readers.load import load_robot
 from dalembert.views.studio.confined import check_mjcf_paths, confine
 from dalembert.views.studio.structure import Structure
 from dalembert.views.studio.worker import Tell, noting
 from dalembert.views.web.live_page import page_of
-from dalembert.views.web.samples import motions_of
-from dalembert.work.trajectory.planning.example_7_2 import titled_motions
+from dalembert.views.web.samples import Titled, example_motions, motions_of
 from dalembert.work.trajectory.planning.motion_file import read_trajectory
-from dalembert.work.trajectory.planning.trajectory import Trajectory
-
-Titled = tuple[str, str, Trajectory]
 
 
 @dataclass(frozen=True)
@@ -88,23 +84,13 @@ def shown_page(
         arm = structure.arm(robot)
         fitting = tuple(motion for motion in motions if motion[2].n == arm.n)
         if left := len(motions) - len(fitting):
-            words = (
-                "one motion was omitted because it is" if left == 1 else f"{left} motions were omitted because they are"
-            )
+            words = counted(left, "motion was omitted because it is", "motions were omitted because they are")
             notes.append(f"{words} for another number of joints")
         known = fitting or tuple(example_motions(arm))
         key = secrets.token_hex(8)
         facts = {**studio, "page": key}
         page = page_of(arm, list(known), studio=facts, progress=lambda fraction: tell("kernels", 0.1 + 0.9 * fraction))
     return Shown(robot, structure, arm, known, page.text, (*notes, *page.notes), key)
-
-
-def example_motions(arm: Arm) -> list[Titled]:
-    """The motions of S Example 7.2, for an arm that can perform them."""
-    try:
-        return titled_motions(arm) if arm.n == 2 else []
-    except DalembertError:
-        return []
 
 
 def plain_page(tell: Tell, shown: Shown) -> str:
@@ -124,13 +110,9 @@ def retime(
     with noting(notes):
         given = read_trajectory(path, arm)
         tell("timing", 0.2)
-        if how == "time-optimal":
-            motion = given.time_optimal(arm, duration=duration)
-            title = f"{name}, time-optimal"
-        else:
-            motion = given.scaled(arm, allow_faster=True)
-            title = f"{name}, scaled"
+        optimal = how == "time-optimal"
+        motion = given.time_optimal(arm, duration=duration) if optimal else given.scaled(arm, allow_faster=True)
     sentence = str(motion.scaling)
-    titled = (title, f"{sentence[:1].upper()}{sentence[1:]}.", motion)
+    titled = (f"{name}, {how}", f"{sentence[:1].upper()}{sentence[1:]}.", motion)
     (data,) = motions_of(arm, [titled])
     return titled, data, notes

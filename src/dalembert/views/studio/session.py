@@ -226,34 +226,22 @@ class Session:
         if target.exists() and not overwrite:
             raise ExistsError(f"{name}: the file already exists")
         state = self._shown_in(body)
-        if what == "page":
-            return self._begin_saving(target, name, state, overwrite)
-        if what == "robot" and (toml := optional_words(body, "toml")) is not None:
-            return self._begin_saving_design(target, name, toml, overwrite)
-        with self._saving:
-            if what == "robot":
-                save_robot(state.arm.robot, target, overwrite=overwrite)
-            else:
-                with whole_file(target, overwrite=overwrite) as file:
-                    file.write(words(body, "csv"))
-        return {"saved": name}
 
-    def _begin_saving(self, target: Path, name: str, state: Shown, overwrite: bool) -> dict[str, Any]:
-        def then(text: str) -> dict[str, Any]:
-            with self._saving, whole_file(target, overwrite=overwrite) as file:
-                file.write(text)
-            return {"saved": name}
-
-        return self._start("page", "page_tasks:plain_page", (replace(state, page=""),), then)
-
-    def _begin_saving_design(self, target: Path, name: str, toml: str, overwrite: bool) -> dict[str, Any]:
-        def then(robot: Robot) -> dict[str, Any]:
+        def write(content: Robot | str) -> dict[str, Any]:
             with self._saving:
-                save_robot(robot, target, overwrite=overwrite)
+                if isinstance(content, Robot):
+                    save_robot(content, target, overwrite=overwrite)
+                else:
+                    with whole_file(target, overwrite=overwrite) as file:
+                        file.write(content)
             return {"saved": name}
 
-        arguments = (str(self.uploads.scratch("page")), toml)
-        return self._start("page", "page_tasks:read_design", arguments, then)
+        if what == "page":
+            return self._start("page", "page_tasks:plain_page", (replace(state, page=""),), write)
+        if what == "robot" and (toml := optional_words(body, "toml")) is not None:
+            design = str(self.uploads.scratch("page")), toml
+            return self._start("page", "page_tasks:read_design", design, write)
+        return write(state.arm.robot if what == "robot" else words(body, "csv"))
 
     def close(self, seconds: float) -> None:
         """Stop running jobs, and wait until a file that is being written is complete."""

@@ -16,13 +16,8 @@ from dalembert.views.studio.folder import plain_parts
 from dalembert.views.studio.upload_bounds import LOG_BYTES, ROBOT_BYTES, UPLOADED_BYTES
 from dalembert.work.logs.formats import READERS
 
-ROBOTS = (
-    ".urdf",
-    ".toml",
-    ".xml",
-    ".mjcf",
-    ".sdf",
-)  # formats that the page accepts; the others are for the command line
+# formats that the page accepts; the others are for the command line
+ROBOTS = (".urdf", ".toml", ".xml", ".mjcf", ".sdf")
 LOGS = tuple(suffix for suffix in READERS if suffix.startswith("."))
 KINDS = {"robot": (ROBOTS, ROBOT_BYTES), "log": (LOGS, LOG_BYTES)}
 FOLDER = ("dalembert-studio-", "-uploads")  # how the name of the folder starts and ends

@@ -70,13 +70,12 @@ def style(*files: str) -> str:
 
 def packed(data: Mapping[str, Any]) -> str:
     """Compressed data for a page, as text that cannot close its element; ``unpacked`` of js/data.js reads it."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return compressed(text)
+    return compressed(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
 def compressed(text: str) -> str:
     """Text as base64 of its gzip file; the output depends only on the text."""
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    return encoded(gzip.compress(text.encode(), 9, mtime=0))
 
 
 def encoded(content: bytes) -> str:
@@ -86,7 +85,7 @@ def encoded(content: bytes) -> str:
 
 def digest(text: str) -> str:
     """The Content-Security-Policy source that allows exactly this text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return f"'sha256-{encoded(hashlib.sha256(text.encode()).digest())}'"
 
 
 def policy(scripts: Iterable[str], styles: Iterable[str], connect: str = "'none'") -> str:

@@ -39,7 +39,7 @@ def design_data(arm: Arm) -> Data:
     ]
     data: Data = {
         "bodies": bodies,
-        "tip": {"xyz": _floats(robot.tip.placement.translation), "turned": _rotation(at[robot.tip.link][1])},
+        "tip": {"xyz": floats(robot.tip.placement.translation), "turned": _rotation(at[robot.tip.link][1])},
         "toml": None,
         "why_not": "",
         "decoupling": decoupling_data(arm),
@@ -58,30 +58,31 @@ def _body(joint: Joint, body: Body, own: Inertia) -> Data:
         "inertia": float(body.rotor_inertia),
         "gear": float(body.gear),
         "viscous": float(joint.rotor.viscous),
-        "coulomb": _floats(joint.rotor.coulomb),
-        "axis": _floats(body.rotor_axis),
+        "coulomb": floats(joint.rotor.coulomb),
+        "axis": floats(body.rotor_axis),
         "reflected": body.reflected,
     }
     return {
         "link": moments(body.link),
         "own": moments(own),
         "rotor": rotor,
-        "levels": _floats(body.coulomb),
-        "xyz": _floats(joint.placement.translation),
+        "levels": floats(body.coulomb),
+        "xyz": floats(joint.placement.translation),
     }
 
 
 def moments(body: Any) -> list[float]:
     """m, m c and the tensor about the frame's origin (xx, xy, xz, yy, yz, zz)."""
     I = body.tensor_at_origin
-    return _floats((body.mass, *body.first_moments, *(I[i][j] for i in range(3) for j in range(i, 3))))
+    return floats((body.mass, *body.first_moments, *(I[i][j] for i in range(3) for j in range(i, 3))))
 
 
 def _rotation(placement: Any) -> list[float]:
-    return _floats(x for row in placement.rotation for x in row)
+    return floats(x for row in placement.rotation for x in row)
 
 
-def _floats(values: Any) -> list[float]:
+def floats(values: Any) -> list[float]:
+    """Numbers for JSON."""
     return [float(x) for x in values]
 
 

@@ -102,17 +102,7 @@ def _row(name: str, written: Row | None, compiled: Row | None, kernel: str | Non
             f"Its cost grows with the fourth power of the number of joints: not compiled for more than {MANY_JOINTS}."
         )
     elif kernel is None:
-        total = _total({"compiled": compiled})
-        reason = (
-            f"Its {total:,} operations would make this page large and slow to load: it is counted but not run here."
-        )
-    return {
-        "name": name,
-        "title": TITLES.get(name, name),
-        "kinematics": kinematics,
-        "equations": equations,
-        "written": written,
-        "compiled": compiled,
-        "kernel": kernel,
-        "reason": reason,
-    }
+        operations = f"Its {_total({'compiled': compiled}):,} operations"
+        reason = f"{operations} would make this page large and slow to load: it is counted but not run here."
+    character = {"name": name, "title": TITLES.get(name, name), "kinematics": kinematics, "equations": equations}
+    return character | {"written": written, "compiled": compiled, "kernel": kernel, "reason": reason}

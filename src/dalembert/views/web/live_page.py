@@ -127,28 +127,23 @@ def page_of(
 def document(title: str, data: str, modules: tuple[str, ...], styles: tuple[str, ...], connect: str = "'none'") -> str:
     """An HTML page with packed data, one packed script and one style sheet, which runs and loads nothing else."""
     code, css = f"\n{script(*modules)}", f"\n{style(*styles)}"
-    return "\n".join(
-        (
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy([BEGIN, code], [css], connect)}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            '<link rel="icon" href="data:,">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{css}</style>",
-            "</head>",
-            "<body>",
-            f'<noscript><p class="notice">The page of {escape(title)} is interactive and needs scripts to be '
-            "enabled.</p></noscript>",
-            '<main id="page" aria-busy="true"><p class="notice">Loading …</p></main>',
-            f'<script type="text/plain" id="data">{data}</script>',
-            f'<script type="text/plain" id="code">{compressed(code)}</script>',
-            f'<script type="module">{BEGIN}</script>',
-            "</body>",
-            "</html>",
-            "",
-        )
-    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy([BEGIN, code], [css], connect)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{escape(title)}</title>
+<style>{css}</style>
+</head>
+<body>
+<noscript><p class="notice">The page of {escape(title)} is interactive and needs scripts to be enabled.</p></noscript>
+<main id="page" aria-busy="true"><p class="notice">Loading …</p></main>
+<script type="text/plain" id="data">{data}</script>
+<script type="text/plain" id="code">{compressed(code)}</script>
+<script type="module">{BEGIN}</script>
+</body>
+</html>
+"""

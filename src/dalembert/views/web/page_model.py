@@ -16,7 +16,7 @@ from dalembert.mechanics.motion.operational_space import Space
 from dalembert.robot.model.mechanism import Body
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint
-from dalembert.views.web.design import design_data, friction_data, moments
+from dalembert.views.web.design import design_data, floats, friction_data, moments
 from dalembert.views.web.kernels import varied_numbers
 from dalembert.views.web.posture import first_posture
 from dalembert.work.analysis.ellipsoid import task_space
@@ -43,7 +43,7 @@ def arm_data(arm: Arm) -> Data:
         ],
         "base": matrix(tree.base),
         "tip": {"body": tree.tip_body, "name": arm.robot.tip.name if arm.robot.tip else "", "placement": matrix(tree.tip)},
-        "tip_space": None if space is None else {"rows": space.rows, "normal": [float(x) for x in space.normal]},
+        "tip_space": None if space is None else {"rows": space.rows, "normal": floats(space.normal)},
         "loops": [
             {
                 "body_a": loop.ends.body_a, "place_a": matrix(loop.ends.place_a),
@@ -101,8 +101,8 @@ def _joint(joint: Joint) -> Data:
 def _body(body: Body, link: str) -> Data:
     rotor = {
         "mass": float(body.rotor_mass),
-        "position": [float(x) for x in body.rotor_position],
-        "axis": [float(x) for x in body.rotor_axis],
+        "position": floats(body.rotor_position),
+        "axis": floats(body.rotor_axis),
         "inertia": float(body.rotor_inertia),
         "gear": float(body.gear),
     }
@@ -111,7 +111,7 @@ def _body(body: Body, link: str) -> Data:
         "joint": body.name,
         "parent": body.parent,
         "revolute": body.revolute,
-        "axis": [float(x) for x in body.axis],
+        "axis": floats(body.axis),
         "placement": matrix(body.placement),
         "link_frame": matrix(body.link_frame),
         "rotor": rotor if body.has_rotor or body.rotor_mass else None,

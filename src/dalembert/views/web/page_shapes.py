@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
@@ -18,7 +17,9 @@ from dalembert.robot.model.mechanism import places
 from dalembert.robot.model.meshes import mesh_path
 from dalembert.robot.model.robot import Link, Robot
 from dalembert.robot.model.shapes import Shape
+from dalembert.views.web.bundle import encoded
 from dalembert.views.web.decimation import Points, Triangles, decimated
+from dalembert.views.web.design import floats
 from dalembert.views.web.page_model import matrix
 
 MESH_TRIANGLES = 1_500  # of one mesh
@@ -50,17 +51,11 @@ def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
         if not drawable and any(shape.file in reader.problems for shape in (*link.visuals, *link.collisions)):
             bare.add(body)
         for shape in drawable:
-            place = stands @ shape.placement
-            shapes.append(
-                {
-                    "body": body,
-                    "kind": shape.kind,
-                    "size": [float(x) for x in shape.size],
-                    "matrix": matrix(place),
-                    "mesh": reader.number(shape.file) if shape.kind == "mesh" else None,
-                    "colour": None if shape.colour is None else [float(x) for x in shape.colour],
-                }
-            )
+            drawn: Data = {"body": body, "kind": shape.kind, "size": floats(shape.size)}
+            drawn["matrix"] = matrix(stands @ shape.placement)
+            drawn["mesh"] = reader.number(shape.file) if shape.kind == "mesh" else None
+            drawn["colour"] = None if shape.colour is None else floats(shape.colour)
+            shapes.append(drawn)
     return {
         "shapes": shapes,
         "meshes": reader.packed(),
@@ -139,9 +134,9 @@ class _MeshReader:
         """Notes on the meshes that are not drawn."""
         if not self.problems:
             return []
-        count = len(self.problems)
-        which = "a mesh file is" if count == 1 else f"{count} mesh files are"
-        return [f"{which} not drawn{', the first' if count > 1 else ''} because: {next(iter(self.problems.values()))}"]
+        count, reason = len(self.problems), next(iter(self.problems.values()))
+        which = "a mesh file is not drawn" if count == 1 else f"{count} mesh files are not drawn, the first"
+        return [f"{which} because: {reason}"]
 
 
 def _fair(counts: Sequence[int], most: int) -> int:
@@ -166,6 +161,6 @@ def _packed(vertices: Points, faces: Triangles) -> Data:
     return {
         "low": low.tolist(),
         "high": high.tolist(),
-        "corners": base64.b64encode(grid.tobytes()).decode(),
-        "triangles": base64.b64encode(faces.astype("<u2").tobytes()).decode(),
+        "corners": encoded(grid.tobytes()),
+        "triangles": encoded(faces.astype("<u2").tobytes()),
     }

@@ -47,7 +47,7 @@ def motions_of(arm: Arm, motions: Any = None) -> list[dict[str, Any]]:
     >>> motions_of(arm, da.triangular([0, 0], [1, 2], duration=2.0))[0]["t"]
     [0.0, 1.0, 1.0, 2.0]
     """
-    titled = _examples(arm) if motions is None else _titled(motions)
+    titled = example_motions(arm) if motions is None else _titled(motions)
     names = [name for name, _, _ in titled]
     for name in names:
         if names.count(name) > 1:
@@ -55,8 +55,8 @@ def motions_of(arm: Arm, motions: Any = None) -> list[dict[str, Any]]:
     return [_data(arm, *motion) for motion in titled]
 
 
-def _examples(arm: Arm) -> list[Titled]:
-    """The motions of Example 7.2, for an arm that can perform them."""
+def example_motions(arm: Arm) -> list[Titled]:
+    """The motions of S Example 7.2, for an arm that can perform them."""
     if arm.n != 2:
         return []
     try:

@@ -17,8 +17,9 @@ error (:mod:`rounded`): with the arm's own numbers, with others of the same stru
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,11 +161,9 @@ class Couplings:
             lines.append(f"  i = {i + 1}: {arm.joint_names[i]}")
             lines += [f"    {'  ' * j}{' '.join(h[i, j, j:])}" for j in n]
         lines.append("")
+        counts = Counter((letter, why) for letter, _, why in self._all)
         for why in MARKS:
-            counts = ", ".join(
-                f"{sum(1 for x, _, w in self._all if x == letter and w == why)} {letter}" for letter in "bhg"
-            )
-            lines.append(f"{why:<10}{counts}")
+            lines.append(f"{why:<10}" + ", ".join(f"{counts[letter, why]} {letter}" for letter in "bhg"))
         return "\n".join(lines) + "\n"
 
     __str__ = text
@@ -193,8 +192,8 @@ def couplings(arm: Arm) -> Couplings:
     tree, robot, linear = arm.mechanism.tree, arm.robot, arm.mechanism.linear
     own = _Coefficients.of(arm, _configurations(arm, rng))
     draws = {
-        "always": own.on(other_placements(tree, robot, rng, DRAWS), _any_closure(own, rng, linear)),
-        "structure": own.on(other_numbers(tree, robot, rng, DRAWS, linear=linear), own.closure),
+        "always": replace(own, tree=other_placements(tree, robot, rng, DRAWS), closure=_any_closure(own, rng, linear)),
+        "structure": replace(own, tree=other_numbers(tree, robot, rng, DRAWS, linear=linear)),
         "numbers": own,
     }
     b, h, g = words = [np.full((arm.n,) * rank, "nonzero", "<U9") for rank in (2, 3, 1)]
@@ -243,10 +242,6 @@ class _Coefficients:
         Gamma = np.asarray(arm.closure_jacobian(q), DOUBLE)
         along = [arm.closure_derivative(q, np.broadcast_to(e, q.shape)) for e in np.eye(arm.n)]
         return _Coefficients(tree, np.asarray(arm.tree_positions(q), DOUBLE), (Gamma, np.stack(along, -1)), known)
-
-    def on(self, tree: Mechanism, closure: Closure | None) -> _Coefficients:
-        """The coefficients on another tree, with another closure."""
-        return _Coefficients(tree, self.q, closure, self.known)
 
 
 def _zeros(x: _Coefficients) -> Zeros:

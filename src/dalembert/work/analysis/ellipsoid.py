@@ -142,9 +142,8 @@ class Ellipsoid:
     def __repr__(self) -> str:
         of = "" if self.arm is None else f" of {self.arm.name!r:.60}"
         shape = self.radii.shape[:-1]
-        radii = (
-            f"batch {shape}" if shape or is_lazy(self.radii) else f"radii {', '.join(f'{r:.4g}' for r in self.radii)}"
-        )
+        batch = shape or is_lazy(self.radii)
+        radii = f"batch {shape}" if batch else f"radii {', '.join(f'{r:.4g}' for r in self.radii)}"
         unit = self.units[0] if len(set(self.units)) == 1 else "mixed units"
         return f"<Ellipsoid{of}: {self.what} {' '.join(self.rows)}, {radii} ({unit})>"
 
@@ -235,10 +234,14 @@ def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reac
     q = at_once("q", q)
     arm._needs_inertia()
     space = task_space(arm, task, frame)
-    kernel = over_threads(machine.kernel(with_frame(arm, frame), TIP["reach"].of(space)))
+    return Reach(arm, space, *_evaluated("reach", arm, frame, space, q))
+
+
+def _evaluated(name: str, arm: Arm, frame: str, space: Space, q: ArrayLike, *further: Array) -> Any:
+    """A quantity of the tip at some configurations, in float64."""
+    kernel = over_threads(machine.kernel(with_frame(arm, frame), TIP[name].of(space)))
     with np.errstate(all="ignore"):
-        J, over_B_J, center = kernel(np.asarray(arm.placed(q), DOUBLE))
-    return Reach(arm, space, J, over_B_J, center)
+        return kernel(np.asarray(arm.placed(q), DOUBLE), *further)
 
 
 def sizes(arm: Arm, limits: LimitsLike | None, kind: str = "effort") -> Array:
@@ -249,14 +252,11 @@ def sizes(arm: Arm, limits: LimitsLike | None, kind: str = "effort") -> Array:
     if isinstance(limits, str):
         if limits != "arm":
             raise DalembertError(f"{word}_limits is '{limits}'; give numbers, or 'arm' for the robot's own limits")
-        known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
-        limited = zip(arm.joint_names, known, strict=True)
-        missing = [name for name, limit in limited if limit is None or not 0 < limit < np.inf]
-        if missing:
-            raise DalembertError(
-                f"arm '{arm.name}' has no {kind} limit at joint {', '.join(missing)}; give {word}_limits=[…]"
-            )
-        return np.array(known, float)
+        known = {joint.name: getattr(joint.limits, kind) for joint in arm.robot.moving_joints}
+        if missing := [name for name, limit in known.items() if limit is None or not 0 < limit < np.inf]:
+            joints = ", ".join(missing)
+            raise DalembertError(f"arm '{arm.name}' has no {kind} limit at joint {joints}; give {word}_limits=[…]")
+        return np.array(list(known.values()), float)
     return per_joint(f"{word}_limits", limits, arm.n, arm=arm.name, positive=True)
 
 
@@ -269,13 +269,7 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
     def decorate(function: Callable[..., Ellipsoid]) -> Callable[..., Ellipsoid]:
         @wraps(function)
         def run(
-            arm: Arm,
-            q: ArrayLike,
-            limits: LimitsLike | None = None,
-            task: Task = None,
-            *,
-            frame: str = "tip",
-            **more: Any,
+            arm: Arm, q: ArrayLike, limits: Any = None, task: Task = None, *, frame: str = "tip", **more: Any
         ) -> Ellipsoid:
             if not is_lazy(q):
                 shape = function(arm, q, limits, task, frame=frame, **more)
@@ -333,9 +327,7 @@ def velocity_manipulability(
 ) -> Ellipsoid:
     """Tip velocities for joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1. Masses have no influence."""
     space = task_space(arm, task, frame)
-    kernel = over_threads(machine.kernel(with_frame(arm, frame), TIP["jacobian"].of(space)))
-    with np.errstate(all="ignore"):
-        J, _ = kernel(np.asarray(arm.placed(q), DOUBLE), np.zeros(2))
+    J, _ = _evaluated("jacobian", arm, frame, space, q, np.zeros(2))
     return _image(np.zeros(J.shape[:-1]), J * sizes(arm, velocity_limits, "velocity"), row_names(space), "velocity")
 
 

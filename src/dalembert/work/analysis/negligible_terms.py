@@ -128,8 +128,12 @@ class Omissions:
         kinds: tuple[Literal["operations", "direct"], ...] = ("operations", "direct") if direct else ("operations",)
 
         def counted(row: Omission | Omissions) -> list[str]:
-            saved = [_change(self.saved(row, kind)) if isinstance(row, Omission) else "" for kind in kinds]
-            return [x for kind, share in zip(kinds, saved, strict=True) for x in (_count(getattr(row, kind)), share)]
+            cells = []
+            for kind in kinds:
+                left, share = getattr(row, kind), self.saved(row, kind) if isinstance(row, Omission) else None
+                cells.append("–" if left is None else str(left.total))
+                cells.append("" if share is None else f"{100 * share:.0f} %".replace("-", "−"))
+            return cells
 
         errors = [[f"whole model: RMS torque ({units})", *(f"{x:.4g}" for x in self.torque.rms)]]
         errors += [[f"− {row.name}", *map(percent, row.share)] for row in self.rows]
@@ -137,8 +141,9 @@ class Omissions:
         for row in self.rows:
             worst = int(np.argmax(row.peak_share))
             most = float(row.error.peak[worst]) if row.peak_share[worst] else 0.0  # otherwise only rounding
-            peak = f"{_short(most)} {self.torque.units[worst]} at {joints[worst]}"
-            costs.append([f"− {row.name}", peak, percent(row.peak_share[worst]), *counted(row)])
+            peak = f"{most:.0f}" if most >= 1000 else f"{most:.3g}"
+            where = f"{peak} {self.torque.units[worst]} at {joints[worst]}"
+            costs.append([f"− {row.name}", where, percent(row.peak_share[worst]), *counted(row)])
         of = ["inverse", "saved", "direct", "saved"][: 2 * len(kinds)]
         return [
             (["RMS error / RMS torque", *joints], errors),
@@ -150,18 +155,6 @@ class Omissions:
         return "\n\n".join(aligned([heads, *rows]) for heads, rows in self.tables())
 
     __str__ = text
-
-
-def _short(x: float) -> str:
-    return f"{x:.0f}" if x >= 1000 else f"{x:.3g}"
-
-
-def _count(operations: Operations | None) -> str:
-    return "–" if operations is None else str(operations.total)
-
-
-def _change(saved: float | None) -> str:
-    return "" if saved is None else f"{100 * saved:.0f} %".replace("-", "−")
 
 
 def percent(share: float) -> str:

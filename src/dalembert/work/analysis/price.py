@@ -40,28 +40,22 @@ TABLE_3: dict[str, tuple[Polynomial, Polynomial]] = {
     "newton-euler": ((F(0), F(132)), (F(-4), F(111))),
     "dalembert": ((F(69), F(268, 3), F(105, 2), F(13, 6)), (F(45), F(146, 3), F(44), F(4, 3))),
 }
-# degree in n of the operations as written; for those of Table 3, the degree in Table 3
-DEGREE = {
-    "lagrange-euler": 4,
-    "newton-euler": 1,
-    "dalembert": 3,
-    "lagrange": 4,
-    "newton-euler-base": 1,
-    "lean": 1,
-}
-FORMULATIONS = tuple(DEGREE)
-GROWING = ("lagrange-euler", "newton-euler", "dalembert", "lean")
-# the two other rows of Table 3: the representation of the kinematics, and the form of the equations of motion
+# per formulation: the degree in n of the operations as written (of those in Table 3, the degree there), and the two other
+# rows of Table 3, the representation of the kinematics and the form of the equations of motion
 HOMOGENEOUS, ROTATIONS = "4×4 homogeneous matrices", "3×3 rotations, position vectors"
 CLOSED_FORM, RECURSIVE = "closed-form differential", "recursive"
-CHARACTER = {
-    "lagrange-euler": (HOMOGENEOUS, CLOSED_FORM),
-    "newton-euler": (ROTATIONS, RECURSIVE),
-    "dalembert": (ROTATIONS, CLOSED_FORM),
-    "lagrange": (ROTATIONS, CLOSED_FORM),
-    "newton-euler-base": (ROTATIONS, RECURSIVE),
-    "lean": (ROTATIONS, RECURSIVE),
+CHARACTERS = {
+    "lagrange-euler": (4, HOMOGENEOUS, CLOSED_FORM),
+    "newton-euler": (1, ROTATIONS, RECURSIVE),
+    "dalembert": (3, ROTATIONS, CLOSED_FORM),
+    "lagrange": (4, ROTATIONS, CLOSED_FORM),
+    "newton-euler-base": (1, ROTATIONS, RECURSIVE),
+    "lean": (1, ROTATIONS, RECURSIVE),
 }
+DEGREE = {name: degree for name, (degree, _, _) in CHARACTERS.items()}
+CHARACTER = {name: (kinematics, equations) for name, (_, kinematics, equations) in CHARACTERS.items()}
+FORMULATIONS = tuple(DEGREE)
+GROWING = ("lagrange-euler", "newton-euler", "dalembert", "lean")
 # forward dynamics: degree in n of the operations as written
 DIRECT = {"column-by-column": 3, "composite": 3, "articulated": 1}
 # formulations of degree 4 are traced and compiled up to this many joints unless all are requested
@@ -167,12 +161,9 @@ def cost(
     """Cost of one formulation for one arm."""
     entry = JOINTS[quantity]
     written = machine.written(arm.mechanism, entry, formulation)
-    table = table_3(formulation, arm.n)
-    if not compiled:
-        return Cost(formulation, arm.n, table, written, quantity=quantity)
-    operations = count(machine.trace(arm.mechanism, entry, formulation))
-    measured = nanoseconds(arm, formulation, quantity=quantity) if measure else None
-    return Cost(formulation, arm.n, table, written, operations, measured, quantity)
+    operations = count(machine.trace(arm.mechanism, entry, formulation)) if compiled else None
+    measured = nanoseconds(arm, formulation, quantity=quantity) if measure and compiled else None
+    return Cost(formulation, arm.n, table_3(formulation, arm.n), written, operations, measured, quantity)
 
 
 def _too_large(formulation: str, n: int) -> bool:

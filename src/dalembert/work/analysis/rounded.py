@@ -53,11 +53,8 @@ class Rounded:
         if isinstance(other, tuple):  # a vector is scaled entry by entry
             return NotImplemented
         if not isinstance(other, Rounded):
-            return (
-                other
-                if other == 0.0
-                else Rounded(self.value * other, (self.error + UNIT * np.abs(self.value)) * abs(other))
-            )
+            error = (self.error + UNIT * np.abs(self.value)) * abs(other)
+            return other if other == 0.0 else Rounded(self.value * other, error)
         x, y = self.value, other.value
         return Rounded(x * y, np.abs(x) * other.error + np.abs(y) * self.error)
 

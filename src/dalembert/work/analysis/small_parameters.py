@@ -174,10 +174,6 @@ def _lighter(joint: Joint, name: str) -> Joint:
     rotor = joint.rotor
     if name == "I_m":
         return joint if rotor is None else joint.with_rotor(replace(rotor, inertia=0.0))
-    field = {"F_v": "viscous", "F_s": "coulomb"}[name]
-    none: Any = 0.0 if field == "viscous" else (0.0, 0.0)
-    return replace(
-        joint,
-        friction=joint.friction.replace(**{field: none}),
-        rotor=None if rotor is None else replace(rotor, **{field: none}),
-    )
+    none: Any = {"viscous": 0.0} if name == "F_v" else {"coulomb": (0.0, 0.0)}
+    rotor = None if rotor is None else replace(rotor, **none)
+    return replace(joint, friction=joint.friction.replace(**none), rotor=rotor)

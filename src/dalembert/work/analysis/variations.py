@@ -51,12 +51,10 @@ def other_placements(mechanism: Mechanism, robot: Robot, rng: np.random.Generato
 
     Prismatic joints are included as limiting cases, with axes infinitely far away.
     """
-    bodies = [
-        replace(
-            body, revolute=True, placement=Placement(_rotation(rng, count), _vector(rng, count)), link_frame=Placement()
-        )
-        for body in _other_bodies(mechanism, robot, rng, count)
-    ]
+    bodies = []
+    for body in _other_bodies(mechanism, robot, rng, count):
+        place = Placement(_rotation(rng, count), _vector(rng, count))
+        bodies.append(replace(body, revolute=True, placement=place, link_frame=Placement()))
     return replace(mechanism, bodies=tuple(bodies), gravity=_vector(rng, count))
 
 

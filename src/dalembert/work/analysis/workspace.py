@@ -180,9 +180,8 @@ def workspace_map(
     plane = map_plane(arm)
     generator = np.random.default_rng(seed)
     across, up = _edges(plane, value_of(random_poses(arm, generator, min(CHUNK, max(poses, 4096))))[0], cells)
-    grid = _Grid(
-        (arm, quantity, limits, task, redundancy), plane, across, up, take, poses, generator.bit_generator.state
-    )
+    what = (arm, quantity, limits, task, redundancy)
+    grid = _Grid(what, plane, across, up, take, poses, generator.bit_generator.state)
     pieces = shares(-(-poses // CHUNK), PIECES)
     seen = _Cells.none(grid)
     with closing(computed(cluster, _seen, grid, pieces)) as results:

@@ -32,10 +32,8 @@ def mean_torque(duration: ArrayLike, torque: ArrayLike, speed: ArrayLike, expone
     319.7
     """
     turns = np.abs(np.asarray(speed, float)) * np.asarray(duration, float)
-    total = float(turns.sum())
-    return (
-        float((turns @ np.abs(np.asarray(torque, float)) ** exponent / total) ** (1.0 / exponent)) if total > 0 else 0.0
-    )
+    wear, total = turns @ np.abs(np.asarray(torque, float)) ** exponent, float(turns.sum())
+    return float((wear / total) ** (1.0 / exponent)) if total > 0 else 0.0
 
 
 def mean_speed(duration: ArrayLike, speed: ArrayLike) -> float:

@@ -172,9 +172,7 @@ def select_drives(
             fitted[i] = problem.best(i, fitted)
         if fitted != before:
             problem.update(fitted)
-    choices = tuple(problem.explained(i, fitted) for i in problem.which)
-    whole = problem.robot_with(fitted)
-    final = Arm(whole)
+    choices, final = tuple(problem.explained(i, fitted) for i in problem.which), Arm(problem.robot_with(fitted))
     sizing = size(final, at, tip_wrench, life=life, brake_factor=brake_factor)
     return DriveSelection(final, sizing, choices, problem.criterion, passes)
 
@@ -192,9 +190,8 @@ def _checked(
                 f"{word} must be a list of one or more da.{kind.__name__}, or the result of da.read_{word}"
             )
     names = list(arm.joint_names) if joints is None else [joints] if isinstance(joints, str) else list(joints)
-    for name in names:
-        if name not in arm.joint_names:
-            raise DalembertError(f"there is no joint '{name}'; the joints are {', '.join(arm.joint_names)}")
+    if unknown := [name for name in names if name not in arm.joint_names]:
+        raise DalembertError(f"there is no joint '{unknown[0]}'; the joints are {', '.join(arm.joint_names)}")
     return names
 
 
@@ -233,13 +230,13 @@ class _SelectionProblem:
         rules: DriveRules, tip_wrench: ArrayLike | None,
     ) -> None:  # fmt: skip
         self.arm, self.at, self.rules, self.tip_wrench = arm, at, rules, tip_wrench
-        self.gears_of: dict[int, Sequence[Gear | None]] = {}
         self.which = [i for i, name in enumerate(arm.joint_names) if name in names]
         self.motors, self.gears = tuple(motors), tuple(gears) if gears is not None else None
+        self.candidates = {i: self._gears_for(arm.robot.moving_joints[i]) for i in self.which}
         parts: list[Motor | Gear] = [*self.motors, *(self.gears or ())]
         self.criterion = "price" if all(part.price is not None for part in parts) else "mass"
         self.weights = durations(at.t)
-        trial = Arm(_with_rotors(arm.robot, {arm.joint_names[i]: self._open_rotor(i) for i in self.which}))
+        trial = Arm(self._with({i: {"rotor": self._open_rotor(i), "motor": None, "gear": None} for i in self.which}))
         self._columns(trial)
         tau, f, mu = loads(trial, at, tip_wrench)
         self.bearings = bearing_parts(trial, f, mu)
@@ -261,19 +258,16 @@ class _SelectionProblem:
     def _columns(self, trial: Arm) -> None:
         """Compute the effect of every open rotor on all torques, by J k, J and m, (N, n) each; and ω̇_{i−1}·z_m."""
         at, n, N = self.at, trial.n, len(self.at.t)
-        self.by_spin = {i: np.empty((N, n)) for i in self.which}
-        self.by_inertia = {i: np.zeros((N, n)) for i in self.which}
-        self.by_mass = {i: np.zeros((N, n)) for i in self.which}
-        self.gravity_by_mass = {i: np.zeros((N, n)) for i in self.which}
+        self.by_spin, self.by_inertia, self.by_mass, self.gravity_by_mass = (
+            {i: np.zeros((N, n)) for i in self.which} for _ in range(4)
+        )
         self.carrier = {i: np.empty(N) for i in self.which}
         bodies, place = trial.mechanism.tree.bodies, trial.mechanism.actuated  # passive joints have no drives
         for start in range(0, N, CHUNK):
             part = slice(start, start + CHUNK)
             still = np.zeros_like(at.q[part])
-            Y, Y_still = (
-                trial.regressor(at.q[part], at.qd[part], at.qdd[part]),
-                trial.regressor(at.q[part], still, still),
-            )
+            Y = trial.regressor(at.q[part], at.qd[part], at.qdd[part])
+            Y_still = trial.regressor(at.q[part], still, still)
             for i in self.which:
                 body = bodies[place[i]]
                 spin = Y[:, :, place[i] * WIDTH + len(INERTIAL)]
@@ -308,31 +302,24 @@ class _SelectionProblem:
         for j, choice in fitted.items():
             if j != i:
                 J, k, m = self.parts_of(j, choice)
-                tau += J * k * self.by_spin[j][:, i] + J * self.by_inertia[j][:, i] + m * self.by_mass[j][:, i]
+                tau += self.rotor_torques(j, J, k, m)[:, i]
                 gravity += m * self.gravity_by_mass[j][:, i]
         return tau, gravity
 
-    def candidates(self, i: int) -> Sequence[Gear | None]:
-        """The candidate gears of joint i: those of the catalogue, or its own."""
-        if i not in self.gears_of:
-            self.gears_of[i] = self._gears_for(self.arm.robot.moving_joints[i])
-        return self.gears_of[i]
-
     def _gears_for(self, joint: Joint) -> Sequence[Gear | None]:
+        """The candidate gears of a joint: those of the catalogue, or its own."""
         if self.gears is None:
             own = joint.gear is not None or joint.rotor is None
             return (joint.gear if own else Gear("own", ratio=joint.rotor.gear),)  # type: ignore[union-attr]
-        if joint.type != "prismatic":
-            gears = tuple(gear for gear in self.gears if gear.lead is None)
-            remedy = "they have a lead, for prismatic joints; add some without"
-        else:
+        gears, remedy = self.gears, "they have a lead, for prismatic joints; add some without"
+        if joint.type == "prismatic":
             lead = joint.gear.lead if joint.gear is not None else None
-            with_lead = (replace(gear, lead=lead if gear.lead is None else gear.lead) for gear in self.gears)
-            gears = tuple(gear for gear in with_lead if gear.lead is not None)
+            gears = tuple(replace(gear, lead=lead if gear.lead is None else gear.lead) for gear in gears)
             remedy = (
                 "a prismatic joint needs the lead of its screw: give lead = '10 mm' in its [joint.gear] or a column "
                 "'lead [mm]' in the catalogue, or omit the joint from 'joints'"
             )
+        gears = tuple(gear for gear in gears if (gear.lead is None) == (joint.type != "prismatic"))
         if not gears:
             raise DalembertError(f"no gear of the catalogue fits joint '{joint.name}': {remedy}")
         return gears
@@ -344,21 +331,17 @@ class _SelectionProblem:
     def best(self, i: int, fitted: Fitted) -> tuple[Motor, Gear | None]:
         """The smallest combination that passes every check at joint i."""
         load, gravity = self.load(i, fitted)
-        gears = self.candidates(i)
+        gears = self.candidates[i]
         self.ratings = {}
         used = np.stack([self._quick(i, gear, load, gravity) for gear in gears])  # (gears, motors)
         allowed = 1.0 - self.rules.margin
-        costs = np.array([self.cost(None, gear) for gear in gears])[:, None] + [
-            self.cost(motor, None) for motor in self.motors
-        ]
-        order = np.lexsort((used.ravel(), costs.ravel()))
+        costs = np.add.outer([self.cost(None, x) for x in gears], [self.cost(x, None) for x in self.motors])
         self.used[i] = used
-        for place in order:
+        for place in np.lexsort((used.ravel(), costs.ravel())):
             g, m = divmod(int(place), len(self.motors))
             if used[g, m] > allowed:
                 continue
-            drive = self.judge(i, self.motors[m], gears[g], load, gravity)
-            worst = self._worst(drive)
+            worst = self._worst(self.judge(i, self.motors[m], gears[g], load, gravity))
             used[g, m] = max(used[g, m], worst)
             if worst <= allowed:
                 return self.motors[m], gears[g]
@@ -381,7 +364,8 @@ class _SelectionProblem:
         k, own = (gear or Gear()).reduction, (gear or Gear()).inertia
         speed = k * qd
         J = self.known.inertia + own
-        torque = J[:, None] * (k * qdd + self.carrier[i]) + (through_gear(gear, load, qd) + self._friction(i, speed))
+        friction = rotor_friction(self.arm.robot.moving_joints[i].rotor, speed)
+        torque = J[:, None] * (k * qdd + self.carrier[i]) + (through_gear(gear, load, qd) + friction)
         rms, n_av, top = np.sqrt(torque**2 @ w / w.sum()), mean_speed(w, speed), float(np.abs(speed).max())
         np.abs(torque, out=torque)
         if abs(k) not in self.ratings:  # the speeds of gears with the same ratio are the same
@@ -407,10 +391,6 @@ class _SelectionProblem:
     def _signed(self, i: int, gear: Gear | None) -> Gear | None:
         return gear if gear is None or self._sign(i, gear) > 0 else replace(gear, ratio=-gear.ratio)
 
-    def _friction(self, i: int, speed: Array) -> Array:
-        """Friction of the joint's own rotor at the motor shaft."""
-        return rotor_friction(self.arm.robot.moving_joints[i].rotor, speed)
-
     def judge(self, i: int, motor: Motor | None, gear: Gear | None, load: Array, gravity: Array) -> DriveSizing:
         """Every check of one combination, as in ``da.size``."""
         at, signed = self.at, self._signed(i, gear)
@@ -419,7 +399,7 @@ class _SelectionProblem:
             joint.name, at.t, load, qd, at.qdd[:, i], self.carrier[i], inertia=np.maximum(self.inertia[:, i], 0.0),
             gravity=gravity, bearings=tuple(np.abs(x[:, i]) for x in self.bearings), slides=joint.type == "prismatic",
         )  # fmt: skip
-        friction = self._friction(i, (signed or Gear()).reduction * qd)
+        friction = rotor_friction(joint.rotor, (signed or Gear()).reduction * qd)
         return judged(of_joint, motor, signed, friction, self.rules)
 
     def _worst(self, drive: DriveSizing) -> float:
@@ -448,22 +428,25 @@ class _SelectionProblem:
 
     def robot_with(self, fitted: Fitted) -> Robot:
         """The robot with these drives; its rotors keep their places and their friction."""
-        joints: dict[str, dict[str, Any]] = {}
+        changes: dict[int, dict[str, Any]] = {}
         for i, (motor, gear) in fitted.items():
-            joint = self.arm.robot.moving_joints[i]
-            sign = self._sign(i, gear)
+            rotor, sign = self.arm.robot.moving_joints[i].rotor, self._sign(i, gear)
             ratio = sign if sign > 0 else -abs((gear or Gear()).reduction)
-            rotor = replace(joint.rotor, inertia=0.0, gear=ratio, mass=0.0) if joint.rotor else None
-            joints[joint.name] = {"rotor": rotor, "motor": motor, "gear": gear}
-        return self.arm.robot.replace(
-            joints=tuple(replace(joint, **joints.get(joint.name, {})) for joint in self.arm.robot.joints)
-        )
+            rotor = replace(rotor, inertia=0.0, gear=ratio, mass=0.0) if rotor else None
+            changes[i] = {"rotor": rotor, "motor": motor, "gear": gear}
+        return self._with(changes)
+
+    def _with(self, changes: dict[int, dict[str, Any]]) -> Robot:
+        """The robot with other parts at some joints."""
+        named = {self.arm.joint_names[i]: parts for i, parts in changes.items()}
+        joints = tuple(replace(joint, **named.get(joint.name, {})) for joint in self.arm.robot.joints)
+        return self.arm.robot.replace(joints=joints)
 
     def explained(self, i: int, fitted: Fitted) -> DriveChoice:
         """The choice for joint i, and why its smaller neighbours fail."""
         motor, gear = fitted[i]
         load, gravity = self.load(i, fitted)
-        gears, cost = self.candidates(i), self.cost(motor, gear)
+        gears, cost = self.candidates[i], self.cost(motor, gear)
         used = self.used[i]
         # (cost, −utilisation, motor, gear) of all smaller combinations: of equal ones, the one that fails least
         pairs = [
@@ -472,33 +455,18 @@ class _SelectionProblem:
             for x, m in enumerate(self.motors)
             if self.cost(m, g) < cost
         ]
-        same_gear, same_motor = (
-            [pair for pair in pairs if pair[3] is gear],
-            [pair for pair in pairs if pair[2] is motor],
-        )
-        smaller = {
-            "the closest of all smaller combinations": max(pairs, key=lambda pair: pair[1], default=None),
-            "the next smaller motor with the same gear": max(same_gear, key=lambda pair: pair[:2], default=None),
-            "the next smaller gear with the same motor": max(same_motor, key=lambda pair: pair[:2], default=None),
-        }
+        smaller = {"the closest of all smaller combinations": sorted(pairs, key=lambda pair: -pair[1])}
+        for words, place, part in (("motor with the same gear", 3, gear), ("gear with the same motor", 2, motor)):
+            same = [pair for pair in pairs if pair[place] is part]
+            smaller[f"the next smaller {words}"] = sorted(same, key=lambda pair: (-pair[0], -pair[1]))
         reasons: dict[str, str] = {}
-        for words, pair in smaller.items():
-            if pair is not None and (label := _label(*pair[2:])) not in reasons:
+        for words, (pair, *_) in ((words, some) for words, some in smaller.items() if some):
+            if (label := _label(*pair[2:])) not in reasons:
                 reasons[label] = f"{words}, {label}, fails: {self._why(self.judge(i, *pair[2:], load, gravity))}"
         if not pairs:
             reasons[""] = "no combination of the catalogues is smaller"
         possible = int((used <= 1.0 - self.rules.margin).sum())
         return DriveChoice(self.arm.joint_names[i], motor, gear, cost, used.size, possible, tuple(reasons.values()))
-
-
-def _with_rotors(robot: Robot, rotors: dict[str, Rotor]) -> Robot:
-    """The robot with other rotors at some joints, without motors and gears there."""
-    return robot.replace(
-        joints=tuple(
-            replace(joint, rotor=rotors[joint.name], motor=None, gear=None) if joint.name in rotors else joint
-            for joint in robot.joints
-        )
-    )
 
 
 def _about_axis(axis: Any) -> Array:

@@ -102,9 +102,8 @@ class Check:
         if not math.isfinite(self.used):
             return "∞"
         rounded = round(100 * self.used)
-        return (
-            f"{math.ceil(1000 * self.used) / 10:.1f}" if rounded <= 100 and self.used > 1 + ROUNDING else f"{rounded}"
-        )
+        above = rounded <= 100 and self.used > 1 + ROUNDING
+        return f"{math.ceil(1000 * self.used) / 10:.1f}" if above else f"{rounded}"
 
     @property
     def sentence(self) -> str:
@@ -209,11 +208,10 @@ class DriveSizing:
 
     def check(self, name: str) -> Check:
         """The check with this name."""
-        for check in self.checks:
-            if check.name == name:
-                return check
-        known = ", ".join(check.name for check in self.checks)
-        raise DalembertError(f"joint '{self.joint}' has no check '{name}'; its checks are {known}")
+        checks = {check.name: check for check in self.checks}
+        if name not in checks:
+            raise DalembertError(f"joint '{self.joint}' has no check '{name}'; its checks are {', '.join(checks)}")
+        return checks[name]
 
     def sweep(self, ratios: ArrayLike | None = None) -> GearSweep:
         """Requirements on the motor for other gear ratios, with the same efficiency and motor friction.
@@ -241,9 +239,8 @@ class DriveSizing:
         rms = np.sqrt(torque**2 @ weights / weights.sum())
         mean = np.abs(speed) @ weights / weights.sum()
         shares = _shares_of(self.motor or Motor(), torque, speed, rms, mean)
-        return GearSweep(
-            self.joint, self.motor, own, at, np.abs(torque).max(axis=1), rms, np.abs(speed).max(axis=1), shares
-        )
+        most, fastest = np.abs(torque).max(axis=1), np.abs(speed).max(axis=1)
+        return GearSweep(self.joint, self.motor, own, at, most, rms, fastest, shares)
 
 
 def _shares_of(motor: Motor, torque: Array, speed: Array, rms: Array, mean: Array) -> Array:
@@ -299,9 +296,8 @@ class GearSweep(DrawnDrives):
     @property
     def best(self) -> float:
         """The ratio with the smallest RMS torque among those that the motor allows; NaN if there is none."""
-        return (
-            float(self.ratio[np.argmin(np.where(self.allowed, self.rms, np.inf))]) if self.allowed.any() else math.nan
-        )
+        best = np.argmin(np.where(self.allowed, self.rms, np.inf))
+        return float(self.ratio[best]) if self.allowed.any() else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,12 +323,10 @@ class Drives(DrawnDrives):
     def __getitem__(self, joint: str | int) -> DriveSizing:
         if isinstance(joint, int):
             return self.joints[joint]
-        for drive in self.joints:
-            if drive.joint == joint:
-                return drive
-        raise DalembertError(
-            f"joint '{joint}' has no drive; joints with a drive are {', '.join(x.joint for x in self.joints)}"
-        )
+        drives = {drive.joint: drive for drive in self.joints}
+        if joint not in drives:
+            raise DalembertError(f"joint '{joint}' has no drive; joints with a drive are {', '.join(drives)}")
+        return drives[joint]
 
     def _repr_html_(self) -> str:
         return delegate(DELEGATES, "_repr_html_")(self)
@@ -360,29 +354,25 @@ class Drives(DrawnDrives):
                    heat, life and brakes are scaled by their ratio to the nominal torques, joint by joint. Speeds,
                    bearing loads and emergency torques are those of the file
         """
-        hold = [0.0] * len(self.names)
-        for drive in self.joints:
-            hold[self.names.index(drive.joint)] = drive.holding_torque * abs((drive.gear or Gear()).reduction)
-        nominal = {"peak": self.peak_torque, "rms": self.rms_torque, "holding": np.array(hold)}
-        factors = {key: np.ones(len(self.names)) for key in nominal}
+        hold = {drive.joint: drive.holding_torque * abs((drive.gear or Gear()).reduction) for drive in self.joints}
+        holding = np.array([hold.get(name, 0.0) for name in self.names])
+        nominal = {"peak": self.peak_torque, "rms": self.rms_torque, "holding": holding}
+        factors = {}
         for key, value in (quantiles or {}).items():
             if key not in nominal or np.shape(value) != nominal[key].shape:
                 raise DalembertError(
                     f"quantiles['{key}'] has shape {np.shape(value)}; quantiles are {', '.join(map(repr, nominal))}, each of shape "
                     f"({len(self.names)},), one value per joint"
                 )
-            factors[key] = np.asarray(value, float) / np.where(nominal[key] > 0, nominal[key], 1.0)
-            factors[key] = np.where(nominal[key] > 0, factors[key], 1.0)
-        out = {}
-        for drive in self.joints:
-            i = self.names.index(drive.joint)
-            grown = {key: float(values[i]) for key, values in factors.items()}
-            powers = {"gear life L10": (drive.gear or Gear()).life_exponent} | POWERS
-            out[drive.joint] = {
-                check.name: 1.0 - check.used * grown.get(SCALED.get(check.name, ""), 1.0) ** powers.get(check.name, 1.0)
-                for check in drive.checks
-            }
-        return out
+            ratio = np.asarray(value, float) / np.where(nominal[key] > 0, nominal[key], 1.0)
+            factors[key] = dict(zip(self.names, np.where(nominal[key] > 0, ratio, 1.0).tolist(), strict=True))
+
+        def margin(drive: DriveSizing, check: Check) -> float:
+            powers = {"gear life L10": (drive.gear or Gear()).life_exponent, "winding temperature rise": 2.0}
+            factor = factors.get(SCALED.get(check.name, ""), {}).get(drive.joint, 1.0)
+            return 1.0 - check.used * factor ** powers.get(check.name, 1.0)
+
+        return {drive.joint: {check.name: margin(drive, check) for check in drive.checks} for drive in self.joints}
 
     def table(self) -> list[dict[str, Any]]:
         """One row per joint with a drive, {column: value}, for data frames and CSV."""
@@ -390,8 +380,7 @@ class Drives(DrawnDrives):
         for drive in self.joints:
             row: dict[str, Any] = {"joint": drive.joint, "light": drive.light, "deciding": drive.verdict}
             row |= {"motor": drive.motor.name if drive.motor else "", "gear": drive.gear.name if drive.gear else ""}
-            for name in SUMMARY:
-                row[name] = getattr(drive, name)
+            row |= {name: getattr(drive, name) for name in SUMMARY}
             row["inertia_ratio_least"], row["inertia_ratio_most"] = drive.inertia_ratio
             row |= {f"{check.name} used": check.used for check in drive.checks}
             rows.append(row)
@@ -408,16 +397,10 @@ SUMMARY = (
 )
 # the quantile of the joint torque that scales a check
 SCALED = {
-    "motor peak torque": "peak",
-    "motor RMS torque": "rms",
-    "peak current": "peak",
-    "gear acceleration torque": "peak",
-    "gear mean torque": "rms",
-    "winding temperature rise": "rms",
-    "gear life L10": "rms",
+    **dict.fromkeys(("motor peak torque", "peak current", "gear acceleration torque"), "peak"),
+    **dict.fromkeys(("motor RMS torque", "gear mean torque", "winding temperature rise", "gear life L10"), "rms"),
     "holding brake": "holding",
 }
-POWERS = {"winding temperature rise": 2.0}  # exponent of the torque, if it is not 1
 
 
 # -- evaluation along a motion -----------------------------------------------------------------------
@@ -563,8 +546,8 @@ def judged(load: JointLoad, motor: Motor | None, gear: Gear | None, friction: Ar
         **_electric(part, t, weights, torque, speed),
     )
     stop = geared.lever * _emergency_torque(part, k, J, load.inertia, load.gravity)
-    checks = _motor_checks(part, drive, rules), _gear_checks(geared, drive, load.bearings, stop, rules)
-    return replace(drive, checks=(*checks[0], *checks[1]))
+    of_gear = _gear_checks(geared, drive, load.bearings, stop, rules)
+    return replace(drive, checks=(*_motor_checks(part, drive, rules), *of_gear))
 
 
 def _motor_checks(motor: Motor, drive: DriveSizing, rules: DriveRules) -> Iterator[Check]:
@@ -642,9 +625,8 @@ def _electric(motor: Motor, t: Array, weights: Array, torque: Array, speed: Arra
     temperature = _temperature(motor, t, weights, torque, speed, loss if loss.any() else None)
     # mechanical power returned through the shaft, minus what the winding converts to heat
     returned = float(energies(t, (torque * speed + loss)[:, None])[1][0])
-    return {
-        "current_peak": peak, "current_rms": rms, "copper_loss": heat, "temperature": temperature, "regenerated": returned,
-    }  # fmt: skip
+    currents = {"current_peak": peak, "current_rms": rms}
+    return currents | {"copper_loss": heat, "temperature": temperature, "regenerated": returned}
 
 
 def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array, loss: Array | None) -> float:

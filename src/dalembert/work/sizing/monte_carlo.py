@@ -7,6 +7,7 @@ results do not depend on how many processes or machines compute them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -40,11 +41,18 @@ Distribution = Literal["uniform", "normal"]
 
 PIECE = 256  # samples drawn with one seed
 STATES = 1 << 17  # maximum number of states per kernel call
-COLUMNS = ("peak", "rms", "holding")  # the torques of a piece
+COLUMNS: tuple[Literal["peak", "rms", "holding"], ...] = ("peak", "rms", "holding")  # the torques of a piece
 QUANTILES = (0.05, 0.5, 0.95, 0.99)
 
 # the quantities that can vary, and the form of their tolerances
-SHARES = ("mass", "inertia", "rotor", "viscous", "coulomb")  # ± a share of the value, for all joints or per joint
+TITLES = {
+    "mass": "mass",
+    "inertia": "inertia",
+    "rotor": "rotor inertia",
+    "viscous": "viscous friction",
+    "coulomb": "Coulomb friction",
+}
+SHARES = tuple(TITLES)  # ± a share of the value, for all joints or per joint
 LENGTHS = ("com",)  # ± m along each axis of the link frame
 PAYLOAD = ("payload", "payload_com")  # (least, most) in kg; ± m along each axis of the tip frame
 
@@ -82,15 +90,12 @@ class Tolerances:
 
     def __post_init__(self) -> None:
         for name in (*SHARES, *LENGTHS, "payload_com"):
-            values = double(f"the tolerance of {name}", getattr(self, name))
+            values, given = double(f"the tolerance of {name}", getattr(self, name)), shown(getattr(self, name))
             if not (np.isfinite(values).all() and (values >= 0).all()):
-                raise DalembertError(
-                    f"the tolerance of {name} is {shown(getattr(self, name))}; it must be finite and ≥ 0"
-                )
+                raise DalembertError(f"the tolerance of {name} is {given}; it must be finite and ≥ 0")
             if name in ("mass", "inertia", "rotor") and (values >= 1).any():
                 raise DalembertError(
-                    f"the tolerance of {name} is {shown(getattr(self, name))}; it is a share of the value and must be below 1: "
-                    "0.05 is 5 %"
+                    f"the tolerance of {name} is {given}; it is a share of the value and must be below 1: 0.05 is 5 %"
                 )
             object.__setattr__(self, name, float(values) if values.ndim == 0 else tuple(values.tolist()))
         payload, at = double("the payload", self.payload), double("payload_at", self.payload_at)
@@ -181,7 +186,7 @@ class MonteCarlo:
         shares = double("share", share)
         if not np.all((shares >= 0.0) & (shares <= 1.0)):
             raise DalembertError(f"share is {shown(share)}; it must be from 0 to 1: 0.95 is 95 % of the robots")
-        if of not in ("peak", "rms", "holding"):
+        if of not in COLUMNS:
             raise DalembertError(f"of is {shown(of)}; it must be 'peak', 'rms' or 'holding'")
         values = getattr(self, of)
         if values is None:
@@ -190,8 +195,7 @@ class MonteCarlo:
 
     def quantiles(self, share: float = 0.95) -> dict[str, Array]:
         """Input of ``Drives.margins``: {"peak": (n,), "rms": (n,)} and, for arms with holding brakes, "holding"."""
-        kinds: tuple[Literal["peak", "rms", "holding"], ...] = ("peak", "rms", "holding")
-        return {of: self.quantile(share, of) for of in kinds if getattr(self, of) is not None}
+        return {of: self.quantile(share, of) for of in COLUMNS if getattr(self, of) is not None}
 
     def margin(self, share: ArrayLike = 0.95) -> Array:
         """Margin to the effort limit that at least this share of the robots has, as a share of it: (…, n), NaN without
@@ -323,7 +327,7 @@ class _Work:
                 )
         own = self.arm.parameters[: self.count * WIDTH].reshape(self.count, WIDTH)
         for k, name in enumerate(("rotor", "viscous", "coulomb"), 10):
-            if name in self._varied(SHARES) and not own[:, k].any():
+            if name in self.layout and not own[:, k].any():
                 what = "rotors" if name == "rotor" else f"{name} friction"
                 raise DalembertError(
                     f"the tolerance of {name} is a share of the robot's value, but arm '{self.arm.name}' has no "
@@ -336,24 +340,20 @@ class _Work:
         return self.arm.sizes["N"]
 
     @cached_property
+    def layout(self) -> dict[str, list[str]]:
+        """The drawn quantities in the order of their columns, each with the names of its columns."""
+        t, joints = self.tolerances, [joint.name for joint in self.arm.robot.tree_joints]
+        axes = [f"{axis} of the centre of mass" for axis in "xyz"]
+        layout = {name: [f"{title}, {joint}" for joint in joints] for name, title in TITLES.items()}
+        layout["com"] = [f"{axis}, {joint}" for joint in joints for axis in axes]
+        layout = {name: columns for name, columns in layout.items() if np.any(getattr(t, name))}
+        layout |= {"payload": ["payload (kg)"]} if t.payload[1] > 0 else {}
+        return layout | ({"payload_com": [f"{axis} of the payload" for axis in axes]} if t.payload_com else {})
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the drawn quantities, in the order of the columns."""
-        joints = [joint.name for joint in self.arm.robot.tree_joints]
-        axes = [f"{axis} of the centre of mass" for axis in "xyz"]
-        titles = {
-            "mass": "mass",
-            "inertia": "inertia",
-            "rotor": "rotor inertia",
-            "viscous": "viscous friction",
-            "coulomb": "Coulomb friction",
-        }
-        names = [f"{titles[name]}, {joint}" for name in self._varied(SHARES) for joint in joints]
-        names += [f"{axis}, {joint}" for _ in self._varied(LENGTHS) for joint in joints for axis in axes]
-        payload = ["payload (kg)"] if self.tolerances.payload[1] > 0 else []
-        return (*names, *payload, *(f"{axis} of the payload" for axis in axes if self.tolerances.payload_com))
-
-    def _varied(self, keys: Sequence[str]) -> list[str]:
-        return [name for name in keys if np.any(getattr(self.tolerances, name))]
+        return tuple(itertools.chain(*self.layout.values()))
 
     @property
     def brakes(self) -> bool:
@@ -374,32 +374,21 @@ class _Work:
                 return np.clip(random.standard_normal((PIECE, *shape)) / 2, -1.5, 1.5) * tolerance
             return random.uniform(-1.0, 1.0, (PIECE, *shape)) * tolerance
 
-        columns = [1.0 + within(np.array(getattr(t, name)), N) for name in self._varied(SHARES)]
-        columns += [
-            within(np.broadcast_to(np.array(getattr(t, name)), N)[:, None], N, 3).reshape(PIECE, 3 * N)
-            for name in self._varied(LENGTHS)
-        ]
-        if t.payload[1] > 0:
+        columns = [1.0 + within(np.array(getattr(t, name)), N) for name in self.layout if name in SHARES]
+        if "com" in self.layout:
+            columns.append(within(np.broadcast_to(np.array(t.com), N)[:, None], N, 3).reshape(PIECE, 3 * N))
+        if "payload" in self.layout:
             middle, half = (t.payload[0] + t.payload[1]) / 2, (t.payload[1] - t.payload[0]) / 2
             columns.append(np.maximum(middle + within(half, 1), 0.0))
-        if t.payload_com:
+        if "payload_com" in self.layout:
             columns.append(within(t.payload_com, 3))
         return np.concatenate([np.empty((PIECE, 0)), *columns], axis=1)[: last - first]
 
-    def _parts(self, drawn: Array) -> dict[str, Array]:
-        """The columns of the drawn values, by name."""
-        N, at, parts = self.count, 0, {}
-        sizes = {**dict.fromkeys(self._varied(SHARES), N), **dict.fromkeys(self._varied(LENGTHS), 3 * N)}
-        sizes |= {"payload": 1} if self.tolerances.payload[1] > 0 else {}
-        sizes |= {"payload_com": 3} if self.tolerances.payload_com else {}
-        for name, size in sizes.items():
-            parts[name] = drawn[:, at : at + size]
-            at += size
-        return parts
-
     def _numbers(self, drawn: Array) -> dict[str, Array]:
         """π of S (7.81) and the payload of every sample: (samples, K), (samples, 10)."""
-        parts, N, S = self._parts(drawn), self.count, len(drawn)
+        ends = np.cumsum([len(columns) for columns in self.layout.values()])
+        parts = dict(zip(self.layout, np.split(drawn, ends, axis=1), strict=False))
+        N, S = self.count, len(drawn)
         own = np.broadcast_to(self.arm.parameters, (S, self.arm.parameters.size)).copy()
         of_joints = own[:, : N * WIDTH].reshape(S, N, WIDTH)
         m, h = of_joints[..., 0], of_joints[..., 1:4]

@@ -151,10 +151,8 @@ class Sizing:
                     f"at t = {quantity.at[i]:.4g} s, above its limit of {limit} {quantity.units[i]}"
                 )
         for i, name in enumerate(self.joints):
-            for sign, reached, limit, word in (
-                (-1, self.lowest[i], self.lower[i], "below"),
-                (1, self.highest[i], self.upper[i], "above"),
-            ):
+            ends = ((-1, self.lowest[i], self.lower[i], "below"), (1, self.highest[i], self.upper[i], "above"))
+            for sign, reached, limit, word in ends:
                 if sign * (reached - limit) > ROUNDING * max(1.0, abs(limit)):
                     unit = self.position_units[i]
                     beyond, allowed = _told_apart(reached, limit)
@@ -185,12 +183,13 @@ class Sizing:
                 row[f"{key}_unit"] = x.units[i]
                 if not np.isnan(x.limit).all():
                     row |= {f"{key}_{field}": float(getattr(x, field)[i]) for field in ("limit", "margin")}
-            row |= {"energy_given": float(self.energy[i]), "energy_returned": float(self.returned[i])}
-            row["energy_unit"] = "J"
-            for key in ("lowest", "highest", "lower", "upper"):
-                row[f"position_{key}"] = float(getattr(self, key)[i])
-            row["position_unit"] = self.position_units[i]
-            rows.append(row)
+            row |= {
+                "energy_given": float(self.energy[i]),
+                "energy_returned": float(self.returned[i]),
+                "energy_unit": "J",
+            }
+            row |= {f"position_{key}": float(getattr(self, key)[i]) for key in ("lowest", "highest", "lower", "upper")}
+            rows.append(row | {"position_unit": self.position_units[i]})
         return rows
 
     def csv(self) -> str:
