@@ -13,9 +13,10 @@ from typing import Any
 from dalembert.compiler.emit.ir import IR
 
 
-def bits_of(x: float) -> int:
-    """The bits of a double, as a signed integer."""
-    return int(struct.unpack("<q", struct.pack("<d", x))[0])
+def bits_of(x: float, scalar: str = "double") -> int:
+    """The bits of a double or a float, as a signed integer."""
+    integer, number = ("<q", "<d") if scalar == "double" else ("<i", "<f")
+    return int(struct.unpack(integer, struct.pack(number, x))[0])
 
 
 def _operator(instruction: str, swap: bool = False, compares: bool = False) -> Callable[[Any, Any], Any]:

@@ -13,11 +13,11 @@ machine. Errors are below 1.1 ulp there.
 from __future__ import annotations
 
 import itertools
-import struct
 from functools import reduce
 from typing import NamedTuple
 
 from dalembert.compiler.emit.ir import IR, Form, exact
+from dalembert.compiler.emit.lanes import bits_of
 
 
 class Reduction(NamedTuple):
@@ -212,17 +212,14 @@ def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
     some = text.anywhere(reduce(lambda union, mask: text.let(f"or {text.mask} {union}, {mask}"), far))
     before, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
     # name the block we are in, for the phis below
-    text.say(f"br label %{before}")
-    text.label(before)
-    text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
-    text.label(slow)
+    text.go(before)
+    text.branch(some, slow, after, hint=", !prof !0")
     # only for the lanes that need it: a state's result must not depend on its neighbours in the block
     careful, another = [], text.splat(2.0 * REDUCTIONS[text.scalar].largest)
     for x, mask, (sine, cosine) in zip(angles, far, results, strict=True):
         exact_sine, exact_cosine = _careful(text, text.choice(mask, x, another))
         careful.append((text.choice(mask, exact_sine, sine), text.choice(mask, exact_cosine, cosine)))
-    text.say(f"br label %{after}")
-    text.label(after)
+    text.go(after)
     return _merged(text, (before, results), (slow, careful))
 
 
@@ -233,19 +230,16 @@ def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]
     least = reduce(lambda union, x: text.let(f"or {kind} {union}, {x}"), distances)  # negative if one of them is
     some = text.anywhere(text.let(f"icmp slt {kind} {least}, zeroinitializer"))
     fast, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
-    text.say(f"br i1 {some}, label %{slow}, label %{fast}, !prof !0")
-    text.label(fast)
+    text.branch(some, slow, fast, fast, hint=", !prof !0")
     start, strands, near = len(text.lines), [], []
     for x in angles:
         near.append(_fast(text, x))
         strands.append(text.lines[start:])
         del text.lines[start:]
     text.lines += [line for together in zip(*strands, strict=True) for line in together]
-    text.say(f"br label %{after}")
-    text.label(slow)
+    text.go(after, slow)
     careful = [_careful(text, x, ANY) for x in angles]
-    text.say(f"br label %{after}")
-    text.label(after)
+    text.go(after)
     return _merged(text, (fast, near), (slow, careful))
 
 
@@ -268,7 +262,7 @@ def _distance(text: IR, x: str) -> str:
     """An integer that is negative if |x| is at least the largest angle, or NaN."""
     i, kind, size = text.integers, f"<{text.width} x {_distance_word(text)}>", 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
-    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
+    largest = bits_of(REDUCTIONS[text.scalar].largest, text.scalar)
     if kind != i:
         raw = text.let(f"trunc {i} {text.let(f'lshr {i} {raw}, {text.integer_splat(32)}')} to {kind}")
         largest, size = largest >> 32, 32
@@ -282,8 +276,7 @@ def any_function(scalar: str) -> list[str]:
     text = IR(Form(1, scalar, flags=False))
     vector = text.let(f"bitcast {scalar} %x to {text.vector}")
     far = text.anywhere(text.let(f"icmp slt <1 x i32> {_distance(text, vector)}, zeroinitializer"))
-    text.say(f"br i1 {far}, label %far, label %near")
-    text.label("far")
+    text.branch(far, "far", "near")
     text.say(f"ret {scalar} {text.let(f'call {scalar} @{FAR}({scalar} %x, i64 %quarters)')}")
     text.label("near")
     sine, cosine = _fast(text, vector)
@@ -299,18 +292,12 @@ def any_function(scalar: str) -> list[str]:
     ]
 
 
-def _bits(scalar: str, value: float) -> int:
-    """The bits of a number."""
-    kind = "qd" if scalar == "double" else "if"
-    return int(struct.unpack(f"<{kind[0]}", struct.pack(f"<{kind[1]}", value))[0])
-
-
 def _is_far(text: IR, x: str) -> str:
     """Whether |x| is beyond the largest angle or NaN, by its bits: comparing floats would raise a flag for NaN."""
     i, size = text.integers, 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
     magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2 ** (size - 1) - 1)}")
-    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
+    largest = bits_of(REDUCTIONS[text.scalar].largest, text.scalar)
     return text.let(f"icmp ugt {i} {magnitude}, {text.integer_splat(largest)}")
 
 
