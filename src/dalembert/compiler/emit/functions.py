@@ -156,8 +156,10 @@ class _Translation:
         self.ir.say("ret void" if not self.interface.returns else "unreachable")
         linkage = "" if self.outside else "internal "
         loops = any(isinstance(x, ast.For | ast.While) for x in ast.walk(self.tree))
-        kept = "" if self.outside else " noinline" if loops else " alwaysinline"  # otherwise LLVM would inline too much
-        head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind{kept} {{"
+        inlining = (
+            "" if self.outside else " noinline" if loops else " alwaysinline"
+        )  # otherwise LLVM would inline too much
+        head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind{inlining} {{"
         return "\n".join((head, "entry:", *self.entry.lines, "  br label %begin", "begin:", *self.ir.lines, "}"))
 
     def _refuse(self, node: ast.AST, what: str) -> NotTranslated:

@@ -116,9 +116,9 @@ class ForeignCall:
 
 def call_of(placing: Placing, entry: Quantity, formulation: str | None, options: tuple[str, ...]) -> ForeignCall:
     """The call of a quantity, new or known; raises an error if the formulation or an option does not exist."""
-    chosen = entry.choice(formulation, placing.mechanism, options)
+    choice = entry.choice(formulation, placing.mechanism, options)
     entry.check_options(options)
-    key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), chosen, *options)
+    key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), choice, *options)
     return CALLS.setdefault(key, ForeignCall(placing, entry, formulation, options, key))
 
 

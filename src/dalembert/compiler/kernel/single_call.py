@@ -120,10 +120,9 @@ def single_ir(head: int, bytes_head: int, mask: int) -> str:
 def single_of(kernel: np.ufunc) -> Any:
     """The function, which keeps the kernel alive; None if there is none."""
     method = _method()
-    given, _, given_back = str(kernel.signature).partition("->")
     inputs, outputs = (
-        [tuple(map(int, filter(None, shape.split(",")))) for shape in re.findall(r"\((.*?)\)", text)]
-        for text in (given, given_back)
+        [tuple(map(int, filter(None, shape.split(",")))) for shape in re.findall(r"\((.*?)\)", part)]
+        for part in str(kernel.signature).split("->")
     )
     if (
         method is None
