@@ -126,14 +126,8 @@ class FarSine(IR):
         result = self.real("fadd", self.let(f"bitcast {self.vector} {sine.name} to {self.scalar}"), nothing)
         words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]
         table = ", ".join(f"i32 {x}" for x in words)
-        return [
-            f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4",
-            f"define internal {self.scalar} @{FAR}({self.scalar} %x, i64 %quarters) noinline cold nounwind {{",
-            "entry:",
-            *self.lines,
-            f"  ret {self.scalar} {result}",
-            "}",
-        ]
+        digits = f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4"
+        return [digits, *_function(self, FAR, result)]
 
     def product(self, bits: str) -> list[str]:
         """The limbs of m times the relevant digits of 2/π, highest first."""
@@ -280,14 +274,13 @@ def any_function(scalar: str) -> list[str]:
     sine, cosine = _fast(Lanes(text, vector))
     either = Mask(text, text.let("bitcast i1 %first to <1 x i1>")).choose(sine, cosine)
     result = text.let(f"bitcast {text.vector} {either.name} to {scalar}")
-    return [
-        f"define internal {scalar} @{ANY}({scalar} %x, i64 %quarters) noinline cold nounwind {{",
-        "entry:",
-        "  %first = icmp eq i64 %quarters, 0",
-        *text.lines,
-        f"  ret {scalar} {result}",
-        "}",
-    ]
+    return _function(text, ANY, result, "  %first = icmp eq i64 %quarters, 0")
+
+
+def _function(text: IR, name: str, result: str, *first: str) -> list[str]:
+    """The lines as a function of an angle and a number of quarter turns."""
+    head = f"define internal {text.scalar} @{name}({text.scalar} %x, i64 %quarters) noinline cold nounwind {{"
+    return [head, "entry:", *first, *text.lines, f"  ret {text.scalar} {result}", "}"]
 
 
 def _is_far(x: Lanes) -> Mask:
