@@ -340,12 +340,12 @@ class Compiled(metaclass=ArmType):
     @constant
     def foreign_call(self, quantity: str, formulation: str | None, options: tuple[str, ...]) -> tuple[str, Named]:
         """The key of a quantity as an operator of another library, and the names and core shapes of its inputs."""
-        asked = quantity, formulation, options
-        if asked not in self._calls:
+        request = quantity, formulation, options
+        if request not in self._calls:
             entry = joints.quantity(quantity, self.mechanism)
             call = call_of(self.placing, entry, formulation, options)
-            self._calls[asked] = call.key, call.inputs
-        return self._calls[asked]
+            self._calls[request] = call.key, call.inputs
+        return self._calls[request]
 
     @property
     def home(self) -> Array:

@@ -90,8 +90,8 @@ def _by_formulas(arm: Arm, f: Callable[[Sequence[Any]], Sequence[Any]]) -> Robot
 
 def _names(arm: Arm) -> tuple[str, ...]:
     """y_1, y_2, …; y_1', … for an arm that is already in other coordinates."""
-    taken, primes = {joint.name for joint in arm.robot.joints}, ""
-    while f"y_1{primes}" in taken:
+    names, primes = {joint.name for joint in arm.robot.joints}, ""
+    while f"y_1{primes}" in names:
         primes += "'"
     return tuple(f"y_{k + 1}{primes}" for k in range(arm.n))
 

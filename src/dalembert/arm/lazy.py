@@ -57,8 +57,8 @@ def by_blocks(
     kind = np.result_type(np.float32, *(a.dtype for a in whole)) if dtype is None else np.dtype(dtype)
     try:
         return dask.array.apply_gufunc(
-            partial(_by_name, function, tuple(arrays)), f"{','.join(inputs)}->{','.join(outputs)}", *whole, output_sizes=sizes, allow_rechunk=True,
-            output_dtypes=[kind] * len(cores) if len(cores) > 1 else kind,
+            partial(_by_name, function, tuple(arrays)), f"{','.join(inputs)}->{','.join(outputs)}", *whole,
+            output_sizes=sizes, allow_rechunk=True, output_dtypes=[kind] * len(cores) if len(cores) > 1 else kind,
         )  # fmt: skip
     except ValueError as problem:
         shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())

@@ -31,8 +31,7 @@ def keywords_after(last: str) -> Callable[[Method], Method]:
 
         @wraps(method)
         def run(self: Any, *arrays: Any, **options: Any) -> Any:
-            if len(arrays) > len(positional):
-                names = given[len(positional) : len(arrays)]
+            if names := given[len(positional) : len(arrays)]:
                 call = ", ".join((*positional, *(f"{name}={name}" for name in names)))
                 warnings.warn(
                     f"{method.__name__} takes {' and '.join(names)} by keyword, {method.__name__}({call}); from version 2 on, "

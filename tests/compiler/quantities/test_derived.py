@@ -179,7 +179,9 @@ def test_inputs_to_differentiate_by_are_named_once(by: tuple[str, ...]) -> None:
         lambda: a.gradient_kernel("gravity_torque", by=by),
         lambda: a.tangent_kernel("gravity_torque", by=by),
     ):
-        with pytest.raises(DalembertError, match="name at least one input, each once, of q"):
+        with pytest.raises(
+            DalembertError, match="name at least one input, each once: with the given options these are q"
+        ):
             call()
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from ctypes import c_float
+from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from math import prod
 from pathlib import Path
@@ -29,6 +30,7 @@ from dalembert.errors import DalembertError
 PART_LENGTH = 600  # statements per function: compile time grows faster than linearly
 ROUNDINGS = 64.0  # tolerance of a self-test, in rounding errors
 EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
+SUFFIX = {"double": "", "float": "f"}  # of numbers and functions
 FUNCTIONS = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2", "asin", "acos")  # of math.h
 # names not available for arrays: keywords of C and C++, functions, and names used in the files
 _RESERVED = """
@@ -48,33 +50,21 @@ ASCII = str.maketrans(
 RESERVED = {*_RESERVED.split(), *FUNCTIONS, "count"}
 
 
-@dataclass(frozen=True)
-class _Precision:
-    """The notation of numbers in one precision."""
-
-    suffix: str
-    pack: str
-    digits: int
-
-    def number(self, value: float) -> str:
-        """A constant, written exactly; infinity and NaN as divisions."""
-        suffix = self.suffix
-        if math.isnan(value) or math.isinf(value):
-            return f"({0 if math.isnan(value) else 1}.0{suffix} / 0.0{suffix})"
-        try:
-            (rounded,) = struct.unpack(self.pack, struct.pack(self.pack, value))
-        except OverflowError:
+def c_number(scalar: str, value: float) -> str:
+    """A constant, written exactly; infinity and NaN as divisions."""
+    suffix = SUFFIX[scalar]
+    if math.isnan(value) or math.isinf(value):
+        return f"({0 if math.isnan(value) else 1}.0{suffix} / 0.0{suffix})"
+    text = repr(value)
+    if scalar == "float":  # the fewest digits that reproduce the float
+        rounded = c_float(value).value
+        if math.isinf(rounded):
             raise DalembertError(
                 f"the value {value!r} of this robot is too large for precision 'single'; use precision 'double'"
-            ) from None
-        text = repr(value)
-        if self.digits != 17:  # the fewest digits that reproduce the float
-            shorter = (f"{rounded:.{digits}g}" for digits in range(1, self.digits + 1))
-            text = next(x for x in shorter if struct.unpack(self.pack, struct.pack(self.pack, float(x)))[0] == rounded)
-        return (text if re.search(r"[.e]", text) else f"{text}.0") + suffix
-
-
-PRECISIONS = {"double": _Precision("", "<d", 17), "float": _Precision("f", "<f", 9)}
+            )
+        shorter = (f"{rounded:.{digits}g}" for digits in range(1, 10))
+        text = next(x for x in shorter if c_float(float(x)).value == rounded)
+    return (text if re.search(r"[.e]", text) else f"{text}.0") + suffix
 
 
 def c99(units: Sequence[Unit], settings: Settings, name: str) -> Source:
@@ -118,7 +108,7 @@ def _source(writers: Sequence[_CText], name: str) -> str:
     elif called:
         pieces.append(own_functions(called, first.type, f"{first.unit.prefix}_own_"))
     if "sign" in used:
-        unity, zero = first.precision.number(1.0), first.precision.number(0.0)
+        unity, zero = first.number(1.0), first.number(0.0)
         pieces.append(
             f"/* the sign of x: +-1, or x itself if it is 0 or NaN */\nstatic {first.type} sgn({first.type} x)\n{{\n"
             f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
@@ -142,7 +132,7 @@ class _CText:
 
     def __init__(self, unit: Unit, settings: Settings) -> None:
         self.unit, self.settings = unit, settings
-        self.precision = PRECISIONS[settings.scalar]
+        self.number = partial(c_number, settings.scalar)
         self.type = settings.scalar
         self.names = array_names(unit, RESERVED)
         graph = unit.graph
@@ -180,7 +170,7 @@ class _CText:
         return wrapped(f"void {self.unit.symbol}_rows(", [*arrays, "int count"], ")")
 
     def notation(self) -> Notation:
-        number, suffix = self.precision.number, self.precision.suffix
+        number, suffix = self.number, SUFFIX[self.type]
         own = f"{self.unit.prefix}_own_" if not self.settings.libm else ""
         calls = {name: f"{own}{name}{'' if own else suffix}({{0}})" for name in FUNCTIONS}
         calls["atan2"] = calls["atan2"].replace("{0}", "{0}, {1}")
@@ -247,7 +237,7 @@ class _CText:
         """NAME_test.c, of a function declared in HEADER.h"""
         from dalembert.compiler.emit.expected import expected_outputs
 
-        unit, symbol, number = self.unit, self.unit.symbol, self.precision.number
+        unit, symbol, number = self.unit, self.unit.symbol, self.number
         results, scales = expected_outputs(unit.graph, unit.samples, unit.signature)
         starts: dict[str, int] = {}
         for arrays in (unit.signature.inputs, unit.signature.outputs):

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Iterable, Sequence
+from ctypes import c_float
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,13 +30,11 @@ class Kind:
 
     words: dict[str, str]
     polynomials: dict[str, tuple[float, ...]]
-    pack: str
     suffix: str
 
     def number(self, value: float) -> str:
         """A constant with all its digits."""
-        (rounded,) = struct.unpack(self.pack, struct.pack(self.pack, value))
-        text = repr(rounded) if self.suffix == "" else f"{rounded:.9g}"
+        text = f"{c_float(value).value:.9g}" if self.suffix else repr(value)
         return (text if re.search(r"[.e]", text) else f"{text}.0") + self.suffix
 
 
@@ -56,7 +54,7 @@ KINDS = {
             "RANGE": (elementary.LOWEST, elementary.HIGHEST), "ROUNDER": (DOUBLE.rounder,),
             "BOUNDS": (elementary.NEAR, elementary.FAR),
         },
-        "<d", "",
+        "",
     ),
     "float": Kind(
         {
@@ -86,7 +84,7 @@ KINDS = {
             "RANGE": (-103.97207641601562, 88.72283172607422), "ROUNDER": (12582912.0,),
             "BOUNDS": (0.55, 9.1),
         },
-        "<f", "f",
+        "f",
     ),
 }  # fmt: skip
 

@@ -156,8 +156,10 @@ class _Translation:
         self.ir.say("ret void" if not self.interface.returns else "unreachable")
         linkage = "" if self.outside else "internal "
         loops = any(isinstance(x, ast.For | ast.While) for x in ast.walk(self.tree))
-        kept = "" if self.outside else " noinline" if loops else " alwaysinline"  # otherwise LLVM would inline too much
-        head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind{kept} {{"
+        inlining = (
+            "" if self.outside else " noinline" if loops else " alwaysinline"
+        )  # otherwise LLVM would inline too much
+        head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind{inlining} {{"
         return "\n".join((head, "entry:", *self.entry.lines, "  br label %begin", "begin:", *self.ir.lines, "}"))
 
     def _refuse(self, node: ast.AST, what: str) -> NotTranslated:
@@ -168,12 +170,6 @@ class _Translation:
     def _label(self, *names: str) -> tuple[str, ...]:
         self.labels += 1
         return tuple(f"{name}{self.labels}" for name in names)
-
-    def _go(self, label: str) -> None:
-        self.ir.say(f"br label %{label}")
-
-    def _branch(self, condition: Value, yes: str, no: str) -> None:
-        self.ir.say(f"br i1 {condition.name}, label %{yes}, label %{no}")
 
     # -- names -----------------------------------------------------------------------------------
 
@@ -240,12 +236,11 @@ class _Translation:
                 self._assign(target, [self._calculate(node, op, old, self._scalar(value))])
             case ast.If(test, body, orelse):
                 yes, no, end = self._label("then", "else", "fi")
-                self._branch(self._bool(test), yes, no)
-                for label, block in ((yes, body), (no, orelse)):
-                    self.ir.label(label)
-                    self._block(block)
-                    self._go(end)
-                self.ir.label(end)
+                self.ir.branch(self._bool(test).name, yes, no)
+                self._block(body)
+                self.ir.go(end, no)
+                self._block(orelse)
+                self.ir.go(end)
             case ast.While(test, body, []):
                 self._while(lambda: self._bool(test), body, lambda: None)
             case ast.For(ast.Name(name), ast.Call(ast.Name("range" | "lanes" as how), arguments), body, []):
@@ -253,8 +248,7 @@ class _Translation:
                 self._for(node, name, arguments, body)
                 self.lanes = before
             case ast.Continue() | ast.Break():
-                self._go(self.loops[-1][isinstance(node, ast.Break)])
-                self.ir.label(*self._label("after"))
+                self.ir.go(self.loops[-1][isinstance(node, ast.Break)], *self._label("after"))
             case ast.Return(value):
                 self._return(node, value)
                 self.ir.label(*self._label("after"))
@@ -286,15 +280,12 @@ class _Translation:
 
     def _while(self, test: Callable[[], Value], body: Sequence[ast.stmt], step: Callable[[], None]) -> None:
         again, inside, next_, end = self._label("while", "do", "next", "done")
-        self._go(again)
-        self.ir.label(again)
-        self._branch(test(), inside, end)
-        self.ir.label(inside)
+        self.ir.go(again)
+        self.ir.branch(test().name, inside, end)
         self.loops.append((next_, end))
         self._block(body)
         self.loops.pop()
-        self._go(next_)
-        self.ir.label(next_)
+        self.ir.go(next_)
         step()
         self.ir.say(f"br label %{again}, !llvm.loop !{7 if self.lanes else 6}")
         self.ir.label(end)
@@ -474,21 +465,18 @@ class _Translation:
             self.ir.say(f"store i1 {number.name}, ptr %v.{name}")
             if k + 1 < len(values):
                 (more,) = self._label("more")
-                self._branch(number, *((more, end) if every else (end, more)))
-                self.ir.label(more)
-        self._go(end)
-        self.ir.label(end)
+                self.ir.branch(number.name, *((more, end) if every else (end, more)), more)
+        self.ir.go(end)
         return Value(BOOL, self.ir.let(f"load i1, ptr %v.{name}"))
 
     def _choose(self, node: ast.AST, condition: Value, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
         one_way, other_way, end = self._label("yes", "no", "chosen")
         (name,) = self._label("choice")
-        self._branch(condition, one_way, other_way)
-        for label, value in ((one_way, yes), (other_way, no)):
-            self.ir.label(label)
-            self._write(node, name, value())
-            self._go(end)
-        self.ir.label(end)
+        self.ir.branch(condition.name, one_way, other_way)
+        self._write(node, name, yes())
+        self.ir.go(end, other_way)
+        self._write(node, name, no())
+        self.ir.go(end)
         return self._read(name)
 
     # -- calls -----------------------------------------------------------------------------------

@@ -179,27 +179,21 @@ def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: s
 
     if count <= UNROLLED_NUMBERS:
         full = text.let(f"icmp eq i64 {rows}, {block}")
-        text.say(f"br i1 {full}, label %{label}_full, label %{label}_some")
-        text.label(f"{label}_full")
+        text.branch(full, f"{label}_full", f"{label}_some")
         for j in range(count):
             moved(text.let(f"add i64 {thread}, {j * block}"))
-        text.say(f"br label %{label}_over")
-        text.label(f"{label}_some")
+        text.go(f"{label}_over", f"{label}_some")
     bound = text.let(f"mul i64 {rows}, {count}")
-    text.say(f"br label %{label}_look")
-    text.label(f"{label}_look")
+    text.go(f"{label}_look")
     some = text.let(f"icmp slt i64 {thread}, {bound}")
-    text.say(f"br i1 {some}, label %{label}_copy, label %{label}_done")
-    text.label(f"{label}_copy")
+    text.branch(some, f"{label}_copy", f"{label}_done")
     text.say(f"%{label}_k = phi i64 [ {thread}, %{label}_look ], [ %{label}_next, %{label}_copy ]")
     moved(f"%{label}_k")
     text.say(f"%{label}_next = add i64 %{label}_k, {block}")
     more = text.let(f"icmp slt i64 %{label}_next, {bound}")
-    text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done{', !llvm.loop !1' * unrolled}")
-    text.label(f"{label}_done")
+    text.branch(more, f"{label}_copy", f"{label}_done", f"{label}_done", hint=", !llvm.loop !1" * unrolled)
     if count <= UNROLLED_NUMBERS:
-        text.say(f"br label %{label}_over")
-        text.label(f"{label}_over")
+        text.go(f"{label}_over")
 
 
 def _register(text: IR, name: str) -> str:
@@ -282,12 +276,11 @@ class _GridKernel(Wrapper):
             own.append(self.generic(self.let(f"getelementptr {self.scalar}, ptr addrspace(3) {room}, i64 {row}"), 3))
             before += size
         full = self.let(f"icmp eq i64 %rows, {self.threads}")
-        self.say(f"br i1 {full}, label %in_full, label %in_some")
-        for label, clamped in (("in_full", False), ("in_some", True)):
-            self.label(label)
-            self._numbers_in(places, clamped)
-            self.say("br label %in_over")
-        self.label("in_over")
+        self.branch(full, "in_full", "in_some")
+        self._numbers_in(places, clamped=False)
+        self.go("in_over", "in_some")
+        self._numbers_in(places, clamped=True)
+        self.go("in_over")
         self.say(BARRIER)
         return own
 
@@ -411,8 +404,7 @@ def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signatur
     strides = [f"%outer{a}" for a in range(len(cores))] + [f"%core{k}" for k in range(sum(map(len, cores)))]
     tables = {"args": ("ptr", text.arguments), "dims": ("i64", ["1", *sizes]), "steps": ("i64", strides)}
     outside = text.let(f"icmp sge i64 {text.let(f'add i64 %first, {text.thread}')}, %count")
-    text.say(f"br i1 {outside}, label %done, label %inside")
-    text.label("inside")
+    text.branch(outside, "done", "inside", "inside")
     for table, (kind, values) in tables.items():
         text.say(f"%{table} = alloca {kind}, i32 {len(values)}")
         for k, value in enumerate(values):
@@ -421,8 +413,7 @@ def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signatur
                 value = text.let(f"getelementptr i8, ptr {text.generic(value, 1)}, i64 {moved}")
             text.put(f"%{table}", k, value, kind)
     text.say(f"call void @loop_{LETTERS[scalar]}(ptr %args, ptr %dims, ptr %steps, ptr null)")
-    text.say("br label %done")
-    text.label("done")
+    text.go("done")
     text.say("ret void")
     inner = loop.replace(f"define void @loop_{LETTERS[scalar]}", f"define internal void @loop_{LETTERS[scalar]}")
     return module([*texts, inner, text.kernel(name, "", ["%count", *sizes, *strides])], form, inline=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import struct
+from ctypes import c_float
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
@@ -39,10 +39,7 @@ class Form:
 def exact(value: float, scalar: str = "double") -> str:
     """A number, written without rounding; LLVM writes floats with the bits of a double as well."""
     if scalar == "float":
-        try:
-            (value,) = struct.unpack("<f", struct.pack("<f", value))
-        except OverflowError:
-            value = math.copysign(math.inf, value)
+        value = c_float(value).value
     return f"0x{struct.pack('>d', value).hex().upper()}"
 
 
@@ -78,6 +75,16 @@ class IR:
     def label(self, name: str) -> None:
         """Begin a block."""
         self.lines.append(f"{name}:")
+
+    def go(self, label: str, begin: str = "") -> None:
+        """End a block with a jump to another one, and begin that or a third one."""
+        self.say(f"br label %{label}")
+        self.label(begin or label)
+
+    def branch(self, condition: str, yes: str, no: str, begin: str = "", hint: str = "") -> None:
+        """End a block with a choice between two others, and begin one, by default the first."""
+        self.say(f"br i1 {condition}, label %{yes}, label %{no}{hint}")
+        self.label(begin or yes)
 
     def let(self, expression: str) -> str:
         """Append ``%name = expression`` and return the name."""

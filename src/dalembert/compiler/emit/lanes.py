@@ -1,6 +1,6 @@
 """Vectors in LLVM IR as Python values, so that formulas on W lanes read as they do on paper.
 
-``Lanes`` are W doubles, ``Words`` their bits, ``Mask`` W truth values. A multiplication and an addition may fuse.
+``Lanes`` are W doubles or floats, ``Words`` their bits, ``Mask`` W truth values. A multiplication and an addition may fuse.
 Doubles are compared by their bits, because comparing floats would raise a flag for NaN.
 """
 
@@ -13,9 +13,10 @@ from typing import Any
 from dalembert.compiler.emit.ir import IR
 
 
-def bits_of(x: float) -> int:
-    """The bits of a double, as a signed integer."""
-    return int(struct.unpack("<q", struct.pack("<d", x))[0])
+def bits_of(x: float, scalar: str = "double") -> int:
+    """The bits of a double or a float, as a signed integer."""
+    integer, number = ("<q", "<d") if scalar == "double" else ("<i", "<f")
+    return int(struct.unpack(integer, struct.pack(number, x))[0])
 
 
 def _operator(instruction: str, swap: bool = False, compares: bool = False) -> Callable[[Any, Any], Any]:
@@ -59,6 +60,7 @@ class Lanes(_Vector):
     __sub__, __rsub__ = _operator("fsub contract"), _operator("fsub contract", swap=True)
     __mul__, __rmul__ = _operator("fmul contract"), _operator("fmul contract", swap=True)
     __truediv__, __rtruediv__ = _operator("fdiv"), _operator("fdiv", swap=True)
+    plus, minus, times = _operator("fadd"), _operator("fsub"), _operator("fmul")  # never fused
 
     def __neg__(self) -> Lanes:
         return Lanes(self.text, self.text.let(f"fneg {self.text.vector} {self.name}"))
@@ -87,7 +89,7 @@ class Lanes(_Vector):
 
     def magnitude(self) -> Words:
         """The bits of |x|, which have the same order as |x|, with infinity and then NaN at the end."""
-        return self.bits() & (2**63 - 1)
+        return self.bits() & (2 ** (8 * self.text.bytes - 1) - 1)
 
     def polynomial(self, coefficients: tuple[float, ...]) -> Lanes:
         """c₀ + c₁ x + c₂ x² + …, by Horner's rule."""
@@ -104,14 +106,18 @@ class Words(_Vector):
     __slots__ = ()
     kind = property(lambda self: self.text.integers)
 
-    __add__, __sub__, __and__, __or__, __lshift__, __rshift__ = map(
-        _operator, ("add", "sub", "and", "or", "shl", "lshr")
-    )
+    __add__, __sub__, __and__, __or__, __xor__ = map(_operator, ("add", "sub", "and", "or", "xor"))
+    __lshift__, __rshift__ = _operator("shl"), _operator("lshr")
     above, below, equals = (_operator(f"icmp {how}", compares=True) for how in ("sgt", "slt", "eq"))
+    above_unsigned = _operator("icmp ugt", compares=True)
 
     def constant(self, value: int) -> str:
         """A number in all lanes."""
         return self.text.integer_splat(value)
+
+    def odd(self) -> Mask:
+        """Whether the lowest bit is set."""
+        return Mask(self.text, self.text.let(f"trunc {self.kind} {self.name} to {self.text.mask}"))
 
     def doubles(self) -> Lanes:
         """The doubles with these bits."""
@@ -124,7 +130,7 @@ class Mask(_Vector):
     __slots__ = ()
     kind = property(lambda self: self.text.mask)
 
-    __and__, __xor__ = _operator("and"), _operator("xor")
+    __and__, __or__, __xor__ = _operator("and"), _operator("or"), _operator("xor")
 
     def choose(self, x: Lanes | float, y: Lanes | float) -> Lanes:
         """x in the lanes where this is true, otherwise y."""

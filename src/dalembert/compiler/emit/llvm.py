@@ -102,9 +102,9 @@ def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> 
     if any(f"@{FAR}(" in function for function in (*declared, *functions)):
         declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *FarSine(form.scalar).written()]
     bits = 8 * form.bytes * form.width
-    kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline] + '"no-builtins" ' * (not form.flags)
+    inlining = {None: "", True: "alwaysinline ", False: "noinline "}[inline] + '"no-builtins" ' * (not form.flags)
     attributes = (
-        f'attributes #0 = {{ nounwind {kept}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+        f'attributes #0 = {{ nounwind {inlining}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
     )
     return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 

@@ -77,20 +77,18 @@ class _StateLoop(InnerLoop):
         for a in arrays:
             self.put("%arrays", a, self.pointers[a], "ptr")
         self.say(f"%empty = icmp sle i64 {self.count}, 0")
-        self.say("br i1 %empty, label %done, label %look")
-        self.label("look")
+        self.branch("%empty", "done", "look", "look")
         if self.staged:
             self._call("constants")
         if not self.widened:
             in_place = "true"
             for a in arrays:
                 in_place = self.let(f"and i1 {in_place}, {self._contiguous(a, self.bytes)}")
-            self.say(f"br i1 {in_place}, label %direct, label %copied")
+            self.branch(in_place, "direct", "copied")
             self._direct()
         else:
-            self.say("br label %copied")
+            self.go("copied")
         self._copied()
-        self.label("done")
         self.say("ret void")
         return self.function(self.kind)
 
@@ -123,12 +121,10 @@ class _StateLoop(InnerLoop):
 
     def _direct(self) -> None:
         """Process blocks of rows in place, and the remainder."""
-        self.label("direct")
         self._offsets(self.strides)
         steps = [self.let(f"mul i64 {stride}, {self.width}") for stride in self.strides]
         self.say(f"%full = icmp sge i64 {self.count}, {self.width}")
-        self.say("br i1 %full, label %blocks, label %rest")
-        self.label("blocks")
+        self.branch("%full", "blocks", "rest")
         self.say(f"%left = phi i64 [ {self.count}, %direct ], [ %left.next, %blocks ]")
         self._block()
         for a, step in enumerate(steps):
@@ -136,19 +132,16 @@ class _StateLoop(InnerLoop):
             self.put("%arrays", a, moved, "ptr")
         self.say(f"%left.next = sub i64 %left, {self.width}")
         self.say(f"%more = icmp sge i64 %left.next, {self.width}")
-        self.say("br i1 %more, label %blocks, label %rest")
-        self.label("rest")
+        self.branch("%more", "blocks", "rest", "rest")
         self.say(f"%over = phi i64 [ {self.count}, %direct ], [ %left.next, %blocks ]")
         self.say("%finished = icmp eq i64 %over, 0")
-        self.say("br i1 %finished, label %done, label %leftover")
-        self.label("leftover")
+        self.branch("%finished", "done", "leftover", "leftover")
         self._offsets(self.strides, self.let("sub i64 %over, 1"))
         self._block()
-        self.say("br label %done")
+        self.go("done", "copied")
 
     def _copied(self) -> None:
         """Process any layout and type: rows are copied to the stack, processed there, and copied back."""
-        self.label("copied")
         at, places, flat = 0, [], []
         for a, numbers in enumerate(self.numbers):
             places.append(self.let(f"getelementptr {self.scalar}, ptr %scratch, i64 {at}"))
@@ -157,8 +150,7 @@ class _StateLoop(InnerLoop):
                 flat.append(self.let(f"and i1 {dense}, {self._contiguous(a, 4)}"))
             self.put("%arrays", a, places[a], "ptr")
             at += self.copied * numbers
-        self.say("br label %group")
-        self.label("group")
+        self.go("group")
         end = "group.end" if self.widened else "group"
         self.say(f"%done.rows = phi i64 [ 0, %copied ], [ %rows.next, %{end} ]")
         remaining = self.let(f"sub i64 {self.count}, %done.rows")
@@ -176,14 +168,11 @@ class _StateLoop(InnerLoop):
                 self.say(call)
                 return
             numbers = self.let(f"mul i64 {now}, {self.numbers[a]}")
-            self.say(f"br i1 {flat[a]}, label %flat{a}, label %strided{a}")
-            self.label(f"flat{a}")
+            self.branch(flat[a], f"flat{a}", f"strided{a}")
             self.say(f"call void @flat_{name}(ptr {row}, ptr {places[a]}, i64 {numbers})")
-            self.say(f"br label %copied{a}")
-            self.label(f"strided{a}")
+            self.go(f"copied{a}", f"strided{a}")
             self.say(call)
-            self.say(f"br label %copied{a}")
-            self.label(f"copied{a}")
+            self.go(f"copied{a}")
 
         for a in range(self.inputs):
             copy("gather", a)
@@ -192,8 +181,7 @@ class _StateLoop(InnerLoop):
         for a in range(self.inputs, len(self.shapes)):
             copy("scatter", a)
         if self.widened:
-            self.say("br label %group.end")
-            self.label("group.end")
+            self.go("group.end")
         self.say(f"%rows.next = add i64 %done.rows, {now}")
         more = self.let(f"icmp slt i64 %rows.next, {self.count}")
-        self.say(f"br i1 {more}, label %group, label %done")
+        self.branch(more, "group", "done", "done")

@@ -72,21 +72,14 @@ class _RolloutLoop(InnerLoop):
     def written(self) -> str:
         self.label("entry")
         self._begin()
-        self.label("block")
         self._begin_block()
-        self.label("step")
         self._begin_step()
-        self.label("pass")
         self._calls()
-        self.label("passed")
         self._record()
-        self.label("step.end")
         self._end_step()
-        self.label("block.end")
         self.say(f"%first.next = add i64 %first, {self.width}")
         self.say(f"%first.more = icmp slt i64 %first.next, {self.count}")
-        self.say("br i1 %first.more, label %block, label %done")
-        self.label("done")
+        self.branch("%first.more", "block", "done", "done")
         self.say("ret void")
         return self.function(LETTERS[self.scalar])
 
@@ -107,10 +100,9 @@ class _RolloutLoop(InnerLoop):
         nothing = self.let(f"icmp sle i64 {self.count}, 0")
         unasked = self.let(f"icmp sle i64 {records}, 0")
         idle = self.let(f"or i1 {nothing}, {unasked}")
-        self.say(f"br i1 {idle}, label %done, label %begin")
-        self.label("begin")
+        self.branch(idle, "done", "begin", "begin")
         self.every = self.let(f"sdiv i64 {self.steps}, {records}")
-        self.say("br label %block")
+        self.go("block")
 
     def _begin_block(self) -> None:
         """Compute the address of each lane's rows (surplus lanes repeat the last) and read the constant inputs."""
@@ -125,7 +117,7 @@ class _RolloutLoop(InnerLoop):
                 self.put(rows, lane, pointer, "ptr")
         for a, name in enumerate(self.given[: self.fixed]):
             self._move("in", self.rows[a], "0", name, self.core[a][0])
-        self.say("br label %step")
+        self.go("step")
 
     def _begin_step(self) -> None:
         """Read the inputs of this step, and clear the slots that the calls share."""
@@ -137,47 +129,41 @@ class _RolloutLoop(InnerLoop):
         for name in self.program.inner:
             for k in range(self.program.sizes[name]):
                 self.store("zeroinitializer", self.slot(name, k))
-        self.say("br label %pass")
+        self.go("pass")
 
     def _calls(self) -> None:
         """Make the program's calls, conditional ones if the condition holds in some lane, and repeat on request."""
         program = self.program
         for index, call in enumerate(program.calls):
             if call.when is not None:
-                self.say(f"br i1 {self.somewhere(call.when)}, label %call{index}, label %after{index}")
+                self.branch(self.somewhere(call.when), f"call{index}", f"after{index}")
             elif call.again is not None:
-                self.say(f"br label %call{index}")
-            if call.when is not None or call.again is not None:
-                self.label(f"call{index}")
+                self.go(f"call{index}")
             for part in range(self.parts[call.function]):
                 name = f"{call.function}_part{part}"
                 self.say(f"call void @{name}(ptr {self.tables[index]}, ptr null, ptr %workspace)")
             if call.again is not None:
-                self.say(f"br i1 {self.somewhere(call.again)}, label %repeat{index}, label %after{index}")
-                self.label(f"repeat{index}")
+                self.branch(self.somewhere(call.again), f"repeat{index}", f"after{index}")
                 for origin, to in call.carry:
                     self.copy(origin, to)
-                self.say(f"br label %call{index}")
+                self.go(f"call{index}", f"after{index}")
             elif call.when is not None:
-                self.say(f"br label %after{index}")
-            if call.when is not None or call.again is not None:
-                self.label(f"after{index}")
+                self.go(f"after{index}")
         for origin, to in program.carry:
             self.copy(origin, to)
         if program.again is not None:
-            self.say(f"br i1 {self.somewhere(program.again)}, label %pass, label %passed")
+            self.branch(self.somewhere(program.again), "pass", "passed", "passed")
         else:
-            self.say("br label %passed")
+            self.go("passed")
 
     def _record(self) -> None:
         """Write the state when a record is due."""
         self.say(f"%is.due = icmp sge i64 %due, {self.every}")
-        self.say("br i1 %is.due, label %write, label %step.end")
-        self.label("write")
+        self.branch("%is.due", "write", "step.end")
         for a, name in enumerate(self.program.state, len(self.given)):
             self._move("out", self.rows[a], self.let(f"mul i64 %record, {self.core[a][0]}"), name, self.core[a][1])
         self.say("%record.after = add i64 %record, 1")
-        self.say("br label %step.end")
+        self.go("step.end")
 
     def _end_step(self) -> None:
         self.say("%record.next = phi i64 [ %record, %passed ], [ %record.after, %write ]")
@@ -185,7 +171,7 @@ class _RolloutLoop(InnerLoop):
         self.say("%due.next = add i64 %due.before, 1")
         self.say("%k.next = add i64 %k, 1")
         self.say(f"%k.more = icmp slt i64 %k.next, {self.steps}")
-        self.say("br i1 %k.more, label %step, label %block.end")
+        self.branch("%k.more", "step", "block.end", "block.end")
 
     def _move(self, way: str, rows: str, offset: str, name: str, stride: str) -> None:
         size = self.program.sizes[name]

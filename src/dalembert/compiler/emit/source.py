@@ -85,12 +85,9 @@ class Source:
         """The contents of all files; for a binary file, its length."""
         shown = []
         for name, content in self.files.items():
-            if isinstance(content, bytes):
-                text = f"({len(content):,} bytes)"
-            else:
-                text = (
-                    content if len(content) <= SHOWN else f"{content[:SHOWN]}\n… ({len(content):,} characters in total)"
-                )
+            text = f"({len(content):,} bytes)" if isinstance(content, bytes) else content
+            if len(text) > SHOWN:
+                text = f"{text[:SHOWN]}\n… ({len(text):,} characters in total)"
             shown.append(f"---- {name}\n{text.rstrip()}")
         return "\n\n".join(shown)
 

@@ -123,14 +123,12 @@ def rows_function(shapes: Sequence[tuple[int, ...]], inputs: int, slots: int, fo
         rows = [text.let(f"getelementptr i8, ptr {base}, i64 {offset}") for offset in offsets]
         vectors = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {at}")
         if last:
-            text.say(f"br label %groups{a}")
-            text.label(f"groups{a}")
+            text.go(f"groups{a}")
             text.say(f"%k{a} = phi i64 [ 0, %{block} ], [ %next{a}, %groups{a} ]")
             _turned(text, vectors, rows, f"%k{a}", g)
             text.say(f"%next{a} = add i64 %k{a}, {g}")
             block = f"after{a}"
-            text.say(f"br i1 {text.let(f'icmp slt i64 %next{a}, {last}')}, label %groups{a}, label %{block}")
-            text.label(block)
+            text.branch(text.let(f"icmp slt i64 %next{a}, {last}"), f"groups{a}", block, block)
         if last < count:
             _turned(text, vectors, rows, str(last), count - last)
         at += count

@@ -13,11 +13,12 @@ machine. Errors are below 1.1 ulp there.
 from __future__ import annotations
 
 import itertools
-import struct
 from functools import reduce
-from typing import NamedTuple
+from operator import or_
+from typing import Any, NamedTuple
 
 from dalembert.compiler.emit.ir import IR, Form, exact
+from dalembert.compiler.emit.lanes import Lanes, Mask, Words, bits_of
 
 
 class Reduction(NamedTuple):
@@ -115,26 +116,18 @@ class FarSine(IR):
         turned = self.count("add", turned, "%quarters")
         if self.word == "i32":
             turned = self.let(f"trunc i64 {turned} to i32")
-        vectors = []
+        parts = []
         for x in (r, tail):
             if x is not None:
-                chosen = self.let(f"select i1 {minus}, {self.scalar} {self.real('fneg', x)}, {self.scalar} {x}")
-                vectors.append(self.let(f"bitcast {self.scalar} {chosen} to {self.vector}"))
-        sine, _ = _in_quadrant(
-            self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:]
-        )
+                part = self.let(f"select i1 {minus}, {self.scalar} {self.real('fneg', x)}, {self.scalar} {x}")
+                parts.append(Lanes(self, self.let(f"bitcast {self.scalar} {part} to {self.vector}")))
+        sine, _ = _in_quadrant(Words(self, self.let(f"bitcast {self.word} {turned} to {self.integers}")), *parts)
         nothing = self.real("fsub", "%x", "%x")  # NaN if the angle is infinite or NaN
-        result = self.real("fadd", self.let(f"bitcast {self.vector} {sine} to {self.scalar}"), nothing)
+        result = self.real("fadd", self.let(f"bitcast {self.vector} {sine.name} to {self.scalar}"), nothing)
         words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]
         table = ", ".join(f"i32 {x}" for x in words)
-        return [
-            f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4",
-            f"define internal {self.scalar} @{FAR}({self.scalar} %x, i64 %quarters) noinline cold nounwind {{",
-            "entry:",
-            *self.lines,
-            f"  ret {self.scalar} {result}",
-            "}",
-        ]
+        digits = f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4"
+        return [digits, *_function(self, FAR, result)]
 
     def product(self, bits: str) -> list[str]:
         """The limbs of m times the relevant digits of 2/π, highest first."""
@@ -200,61 +193,54 @@ class FarSine(IR):
 
 def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
     """(sin, cos) of every angle; one branch for all of them leads to the slow path."""
-    return (_watched if text.form.flags else _unwatched)(text, angles, label)
+    return (_watched if text.form.flags else _unwatched)(text, [Lanes(text, angle) for angle in angles], label)
 
 
-def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
+def _watched(text: IR, angles: list[Lanes], label: str) -> list[tuple[str, str]]:
     """If flags matter: both paths are taken if some angle is large, and their results are blended."""
-    far = [_is_far(text, x) for x in angles]
+    far = [_is_far(x) for x in angles]
     # lanes with large angles are computed with 0, so that they do not raise floating-point flags
-    zero = text.splat(0.0)
-    results = [_fast(text, text.choice(mask, zero, x)) for x, mask in zip(angles, far, strict=True)]
-    some = text.anywhere(reduce(lambda union, mask: text.let(f"or {text.mask} {union}, {mask}"), far))
+    results = [_fast(mask.choose(0.0, x)) for x, mask in zip(angles, far, strict=True)]
+    some = text.anywhere(reduce(or_, far).name)
     before, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
     # name the block we are in, for the phis below
-    text.say(f"br label %{before}")
-    text.label(before)
-    text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
-    text.label(slow)
+    text.go(before)
+    text.branch(some, slow, after, hint=", !prof !0")
     # only for the lanes that need it: a state's result must not depend on its neighbours in the block
-    careful, another = [], text.splat(2.0 * REDUCTIONS[text.scalar].largest)
+    careful, another = [], 2.0 * REDUCTIONS[text.scalar].largest
     for x, mask, (sine, cosine) in zip(angles, far, results, strict=True):
-        exact_sine, exact_cosine = _careful(text, text.choice(mask, x, another))
-        careful.append((text.choice(mask, exact_sine, sine), text.choice(mask, exact_cosine, cosine)))
-    text.say(f"br label %{after}")
-    text.label(after)
+        exact_sine, exact_cosine = _careful(mask.choose(x, another))
+        careful.append((mask.choose(exact_sine, sine), mask.choose(exact_cosine, cosine)))
+    text.go(after)
     return _merged(text, (before, results), (slow, careful))
 
 
-def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
+def _unwatched(text: IR, angles: list[Lanes], label: str) -> list[tuple[str, str]]:
     """If flags do not matter: one path or the other, the fast one for all angles, so that constants are loaded once."""
-    distances = [_distance(text, x) for x in angles]
+    distances = [_distance(text, x.name) for x in angles]
     kind = f"<{text.width} x {_distance_word(text)}>"
     least = reduce(lambda union, x: text.let(f"or {kind} {union}, {x}"), distances)  # negative if one of them is
     some = text.anywhere(text.let(f"icmp slt {kind} {least}, zeroinitializer"))
     fast, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
-    text.say(f"br i1 {some}, label %{slow}, label %{fast}, !prof !0")
-    text.label(fast)
+    text.branch(some, slow, fast, fast, hint=", !prof !0")
     start, strands, near = len(text.lines), [], []
     for x in angles:
-        near.append(_fast(text, x))
+        near.append(_fast(x))
         strands.append(text.lines[start:])
         del text.lines[start:]
     text.lines += [line for together in zip(*strands, strict=True) for line in together]
-    text.say(f"br label %{after}")
-    text.label(slow)
-    careful = [_careful(text, x, ANY) for x in angles]
-    text.say(f"br label %{after}")
-    text.label(after)
+    text.go(after, slow)
+    careful = [_careful(x, ANY) for x in angles]
+    text.go(after)
     return _merged(text, (fast, near), (slow, careful))
 
 
-def _merged(text: IR, *blocks: tuple[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+def _merged(text: IR, *blocks: tuple[str, list[tuple[Lanes, Lanes]]]) -> list[tuple[str, str]]:
     """(sin, cos) of every angle, from the block that was taken: its label, and the values there."""
     (fast, near), (slow, careful) = blocks
 
-    def merged(quick: str, exact: str) -> str:
-        return text.let(f"phi {text.vector} [ {quick}, %{fast} ], [ {exact}, %{slow} ]")
+    def merged(quick: Lanes, exact: Lanes) -> str:
+        return text.let(f"phi {text.vector} [ {quick.name}, %{fast} ], [ {exact.name}, %{slow} ]")
 
     return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(near, careful, strict=True)]
 
@@ -268,7 +254,7 @@ def _distance(text: IR, x: str) -> str:
     """An integer that is negative if |x| is at least the largest angle, or NaN."""
     i, kind, size = text.integers, f"<{text.width} x {_distance_word(text)}>", 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
-    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
+    largest = bits_of(REDUCTIONS[text.scalar].largest, text.scalar)
     if kind != i:
         raw = text.let(f"trunc {i} {text.let(f'lshr {i} {raw}, {text.integer_splat(32)}')} to {kind}")
         largest, size = largest >> 32, 32
@@ -282,95 +268,73 @@ def any_function(scalar: str) -> list[str]:
     text = IR(Form(1, scalar, flags=False))
     vector = text.let(f"bitcast {scalar} %x to {text.vector}")
     far = text.anywhere(text.let(f"icmp slt <1 x i32> {_distance(text, vector)}, zeroinitializer"))
-    text.say(f"br i1 {far}, label %far, label %near")
-    text.label("far")
+    text.branch(far, "far", "near")
     text.say(f"ret {scalar} {text.let(f'call {scalar} @{FAR}({scalar} %x, i64 %quarters)')}")
     text.label("near")
-    sine, cosine = _fast(text, vector)
-    chosen = text.choice(text.let("bitcast i1 %first to <1 x i1>"), sine, cosine)
-    result = text.let(f"bitcast {text.vector} {chosen} to {scalar}")
-    return [
-        f"define internal {scalar} @{ANY}({scalar} %x, i64 %quarters) noinline cold nounwind {{",
-        "entry:",
-        "  %first = icmp eq i64 %quarters, 0",
-        *text.lines,
-        f"  ret {scalar} {result}",
-        "}",
-    ]
+    sine, cosine = _fast(Lanes(text, vector))
+    either = Mask(text, text.let("bitcast i1 %first to <1 x i1>")).choose(sine, cosine)
+    result = text.let(f"bitcast {text.vector} {either.name} to {scalar}")
+    return _function(text, ANY, result, "  %first = icmp eq i64 %quarters, 0")
 
 
-def _bits(scalar: str, value: float) -> int:
-    """The bits of a number."""
-    kind = "qd" if scalar == "double" else "if"
-    return int(struct.unpack(f"<{kind[0]}", struct.pack(f"<{kind[1]}", value))[0])
+def _function(text: IR, name: str, result: str, *first: str) -> list[str]:
+    """The lines as a function of an angle and a number of quarter turns."""
+    head = f"define internal {text.scalar} @{name}({text.scalar} %x, i64 %quarters) noinline cold nounwind {{"
+    return [head, "entry:", *first, *text.lines, f"  ret {text.scalar} {result}", "}"]
 
 
-def _is_far(text: IR, x: str) -> str:
+def _is_far(x: Lanes) -> Mask:
     """Whether |x| is beyond the largest angle or NaN, by its bits: comparing floats would raise a flag for NaN."""
-    i, size = text.integers, 8 * text.bytes
-    raw = text.let(f"bitcast {text.vector} {x} to {i}")
-    magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2 ** (size - 1) - 1)}")
-    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
-    return text.let(f"icmp ugt {i} {magnitude}, {text.integer_splat(largest)}")
+    return x.magnitude().above_unsigned(bits_of(REDUCTIONS[x.text.scalar].largest, x.text.scalar))
 
 
-def _polynomial(text: IR, z: str, coefficients: tuple[float, ...]) -> str:
-    v = text.vector
-    p = text.splat(coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        p = text.let(f"fadd contract {v} {text.let(f'fmul contract {v} {p}, {z}')}, {text.splat(c)}")
-    return p
+def _polynomial(z: Lanes, coefficients: tuple[float, ...]) -> Any:
+    *lower, value = coefficients
+    for c in reversed(lower):
+        value = value * z + c
+    return value
 
 
-def _fast(text: IR, x: str) -> tuple[str, str]:
-    v, i, known = text.vector, text.integers, REDUCTIONS[text.scalar]
-    rounder = text.splat(known.rounder)
-    shifted = text.let(f"fadd {v} {text.let(f'fmul {v} {x}, {text.splat(TWO_OVER_PI)}')}, {rounder}")
-    n = text.let(f"fsub {v} {shifted}, {rounder}")
-    quadrant = text.let(f"bitcast {v} {shifted} to {i}")
-    r = x
+def _fast(x: Lanes) -> tuple[Lanes, Lanes]:
+    known = REDUCTIONS[x.text.scalar]
+    shifted = x.times(TWO_OVER_PI).plus(known.rounder)
+    n, quadrant, r = shifted.minus(known.rounder), shifted.bits(), x
     for part in known.pi_half:
-        r = text.let(f"fsub contract {v} {r}, {text.let(f'fmul contract {v} {n}, {text.splat(part)}')}")
-    return _in_quadrant(text, r, quadrant)
+        r = r - n * part
+    return _in_quadrant(quadrant, r)
 
 
-def _in_quadrant(text: IR, r: str, quadrant: str, tail: str | None = None) -> tuple[str, str]:
+def _in_quadrant(quadrant: Words, r: Lanes, tail: Lanes | None = None) -> tuple[Lanes, Lanes]:
     """sin and cos of quadrant · π/2 + r + tail, |r| ≤ π/4, where the tail is below the last digit of r."""
-    v, i, known = text.vector, text.integers, REDUCTIONS[text.scalar]
-    z = text.let(f"fmul {v} {r}, {r}")
-    cube = text.let(f"fmul {v} {r}, {z}")
-    small = text.let(f"fmul contract {v} {cube}, {_polynomial(text, z, known.sine)}")
-    falling = _polynomial(text, z, (1.0, -0.5, *known.cosine))
+    known = REDUCTIONS[r.text.scalar]
+    z = r.times(r)
+    small = r.times(z) * _polynomial(z, known.sine)
+    falling = _polynomial(z, (1.0, -0.5, *known.cosine))
     if tail is None:
-        s, c = text.let(f"fadd contract {v} {small}, {r}"), falling
+        s, c = small + r, falling
     else:  # sin(r + t) = sin r + t cos r, cos(r + t) = cos r − t sin r
-        small = text.let(f"fadd {v} {small}, {text.let(f'fmul {v} {tail}, {falling}')}")
-        s = text.let(f"fadd {v} {small}, {r}")
-        c = text.let(f"fsub {v} {falling}, {text.let(f'fmul {v} {tail}, {r}')}")
-    odd = text.let(f"trunc {i} {quadrant} to {text.mask}")
-    sine, cosine = text.choice(odd, c, s), text.choice(odd, s, c)
-    next_quadrant = text.let(f"add {i} {quadrant}, {text.integer_splat(1)}")
-    return _signed(text, sine, quadrant), _signed(text, cosine, next_quadrant)
+        s = small.plus(tail.times(falling)).plus(r)
+        c = falling.minus(tail.times(r))
+    odd = quadrant.odd()
+    sine, cosine, following = odd.choose(c, s), odd.choose(s, c), quadrant + 1
+    return _signed(sine, quadrant), _signed(cosine, following)
 
 
-def _signed(text: IR, x: str, quadrant: str) -> str:
+def _signed(x: Lanes, quadrant: Words) -> Lanes:
     """−x in the quadrants 2 and 3: bit 1 of the quadrant becomes the sign."""
-    v, i, size = text.vector, text.integers, 8 * text.bytes
-    if text.width == 1 and not text.form.flags:  # the bits of a single number would be in another register class
-        bit = text.let(f"trunc {i} {text.let(f'lshr {i} {quadrant}, {text.integer_splat(1)}')} to {text.mask}")
-        return text.choice(bit, text.let(f"fneg {v} {x}"), x)
-    moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(size - 2)}")
-    bit = text.let(f"and {i} {moved}, {text.integer_splat(-(2 ** (size - 1)))}")
-    raw = text.let(f"bitcast {v} {x} to {i}")
-    return text.let(f"bitcast {i} {text.let(f'xor {i} {raw}, {bit}')} to {v}")
+    size = 8 * x.text.bytes
+    if x.text.width == 1 and not x.text.form.flags:  # the bits of a single number would be in another register class
+        return (quadrant >> 1).odd().choose(-x, x)
+    sign = (quadrant << (size - 2)) & -(2 ** (size - 1))
+    return (x.bits() ^ sign).doubles()
 
 
-def _careful(text: IR, x: str, function: str = FAR) -> tuple[str, str]:
-    v, scalar = text.vector, text.scalar
+def _careful(x: Lanes, function: str = FAR) -> tuple[Lanes, Lanes]:
+    text, v, scalar = x.text, x.text.vector, x.text.scalar
     vectors = ["poison", "poison"]
     for lane in range(text.width):
-        angle = text.let(f"extractelement {v} {x}, i32 {lane}")
+        angle = text.let(f"extractelement {v} {x.name}, i32 {lane}")
         for quarters, vector in enumerate(vectors):
             value = text.let(f"call {scalar} @{function}({scalar} {angle}, i64 {quarters})")
             vectors[quarters] = text.let(f"insertelement {v} {vector}, {scalar} {value}, i32 {lane}")
-    return vectors[0], vectors[1]
+    return Lanes(text, vectors[0]), Lanes(text, vectors[1])

@@ -70,11 +70,9 @@ def many_rows(text: Wrapper, name: str) -> str:
     width = text.width
     text.rooms()
     text.say("%some = icmp sgt i32 %count, 0")
-    text.say("br i1 %some, label %ready, label %done")
-    text.label("ready")
+    text.branch("%some", "ready", "done")
     text.say("%last = sub i32 %count, 1")
-    text.say("br label %states")
-    text.label("states")
+    text.go("states")
     text.say("%first = phi i32 [ 0, %ready ], [ %next, %states ]")
     rows = []
     for lane in range(width):
@@ -86,8 +84,7 @@ def many_rows(text: Wrapper, name: str) -> str:
     text.block()
     text.say(f"%next = add i32 %first, {width}")
     text.say("%more = icmp slt i32 %next, %count")
-    text.say("br i1 %more, label %states, label %done")
-    text.label("done")
+    text.branch("%more", "states", "done", "done")
     text.say("ret void")
     parameters = [*(f"ptr {x}" for x in text.arguments), "i32 %count"]
     return text.function(f"void @{name}({', '.join(parameters)}) nounwind {ALONE}")

@@ -8,7 +8,7 @@ process, and a process knows the call once a method of the arm, or its derivativ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -38,6 +38,7 @@ class ForeignCall:
     placing      the mechanism, its name, and the placement of the joints of its tree
     formulation  the equations; None for the fastest
     key          the key of the call
+    kernels      its gufuncs, and ``device_kernels`` its kernels for GPUs, by scalar type
     """
 
     placing: Placing
@@ -45,6 +46,8 @@ class ForeignCall:
     formulation: str | None
     options: tuple[str, ...]
     key: str
+    kernels: dict[str, np.ufunc] = field(default_factory=dict)
+    device_kernels: dict[str, Any] = field(default_factory=dict)
 
     @property
     def mechanism(self) -> AnyMechanism:
@@ -77,20 +80,11 @@ class ForeignCall:
     def kernel(self, dtype: np.dtype[Any]) -> np.ufunc:
         """The gufunc in float32 or float64; if loops are closed by Newton's method, it takes q of the tree."""
         scalar = "float" if dtype == SINGLE else "double"
-        if scalar not in self._kernels:
-            self._kernels[scalar] = machine.kernel(
+        if scalar not in self.kernels:
+            self.kernels[scalar] = machine.kernel(
                 self.mechanism, self.entry, self.formulation, self.options, self.placing.name, scalar
             )
-        return self._kernels[scalar]
-
-    @cached_property
-    def _kernels(self) -> dict[str, np.ufunc]:
-        return {}
-
-    @cached_property
-    def device_kernels(self) -> dict[str, Any]:
-        """The kernels for GPUs, by precision."""
-        return {}
+        return self.kernels[scalar]
 
     def with_axis(self, arrays: Sequence[Any], axes: Sequence[int | None], moved: Callable[..., Any]) -> list[Any]:
         """The inputs with an additional axis, which ``moved`` makes the first of the broadcasting leading axes."""
@@ -122,9 +116,9 @@ class ForeignCall:
 
 def call_of(placing: Placing, entry: Quantity, formulation: str | None, options: tuple[str, ...]) -> ForeignCall:
     """The call of a quantity, new or known; raises an error if the formulation or an option does not exist."""
-    chosen = entry.choice(formulation, placing.mechanism, options)
+    choice = entry.choice(formulation, placing.mechanism, options)
     entry.check_options(options)
-    key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), chosen, *options)
+    key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), choice, *options)
     return CALLS.setdefault(key, ForeignCall(placing, entry, formulation, options, key))
 
 

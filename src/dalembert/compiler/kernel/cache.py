@@ -55,8 +55,8 @@ def folder() -> Path:
     >>> str(folder()) == os.path.join(os.environ["DALEMBERT_CACHE"], "dalembert")
     True
     """
-    chosen = os.environ.get("DALEMBERT_CACHE")
-    return (Path(chosen) if chosen else user_folder("XDG_CACHE_HOME", ".cache", "Library/Caches")) / "dalembert"
+    variable = os.environ.get("DALEMBERT_CACHE")
+    return (Path(variable) if variable else user_folder("XDG_CACHE_HOME", ".cache", "Library/Caches")) / "dalembert"
 
 
 def bound() -> int:
@@ -150,11 +150,11 @@ def entries() -> list[Entry]:
 def tend() -> None:
     """Remove unfinished files of killed processes, and the least recently used objects, down to the size limit."""
     _remove_unfinished(older_than=ABANDONED)
-    kept, most = entries(), bound()
-    total = sum(entry.size for entry in kept)
+    objects, most = entries(), bound()
+    total = sum(entry.size for entry in objects)
     if total <= most:
         return
-    for entry in kept:
+    for entry in objects:
         if total <= LEFT_AFTER_EVICTION * most:
             break
         if _removed(entry.path):

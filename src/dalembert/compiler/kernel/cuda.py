@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,8 @@ class Loaded:
 class DeviceKernel:
     """The ingredients of a kernel: ``parts`` identify it, and ``graph`` returns its tape, called only if necessary.
 
-    ``phases`` returns the tapes of several equivalent stages, if there are any.
+    ``phases`` returns the tapes of several equivalent stages, if there are any; ``layouts`` are the launch parameters for
+    the array layouts used last.
     """
 
     parts: tuple[str, ...]
@@ -121,6 +122,7 @@ class DeviceKernel:
     graph: Callable[[], Graph]
     scalar: str
     phases: Callable[[], Sequence[tuple[Graph, Signature]]] | None = None
+    layouts: dict[Any, list[Launch]] = field(default_factory=dict, compare=False)
 
     def ptx(self, kind: str) -> tuple[bytes, int]:
         """The kernel's PTX, cached or compiled now, and the bytes of shared memory that a thread needs."""
@@ -141,11 +143,6 @@ class DeviceKernel:
             kind = self.one_phase
         block = 0 if kind == "strided" else BLOCK[self.scalar]
         return _loaded((*self.parts, self.scalar, device, kind), device, lambda: self.ptx(kind), block)
-
-    @cached_property
-    def layouts(self) -> dict[Any, list[Launch]]:
-        """Launch parameters for the array layouts used last."""
-        return {}
 
     @cached_property
     def kind(self) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dalembert.errors import DalembertError
 
-_FUNCTION = re.compile(r"^([A-Za-z_][\w.]*):")
+_FUNCTION = re.compile(r"^([A-Za-z_][\w.]*):", re.MULTILINE)
 _INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)\s*(.*)")
 _CALLS = {"bl", "b", "b.w", "call", "tail", "callq", "jal", "j", "jmp"}
 _OFFSET = re.compile(r"^\t\.cfi_def_cfa_offset\s+(\d+)")  # offset of the stack pointer
@@ -32,26 +32,14 @@ def footprint(assembly: str, name: str) -> tuple[int, int]:
     Functions must not be recursive. If they are marked ``uwtable``, LLVM reports the stack offset. On ARM this would
     require library symbols; there the offset is taken from the instructions at the start of a function.
     """
-    functions = {function: _measured(lines) for function, lines in _functions(assembly)}
+    _, *pieces = _FUNCTION.split(assembly)
+    functions = {label: _measured(text.splitlines()) for label, text in zip(pieces[::2], pieces[1::2], strict=True)}
 
     def deepest(function: str) -> int:
         of = functions[function]
         return of.frame + max((deepest(other) for other in of.calls & functions.keys()), default=0)
 
     return deepest(name), sum(of.instructions for of in functions.values())
-
-
-def _functions(assembly: str) -> Iterator[tuple[str, list[str]]]:
-    name, lines = "", list[str]()
-    for line in assembly.splitlines():
-        if label := _FUNCTION.match(line):
-            if name:
-                yield name, lines
-            name, lines = label[1], []
-        else:
-            lines.append(line)
-    if name:
-        yield name, lines
 
 
 def _measured(lines: list[str]) -> _Function:

@@ -30,16 +30,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_turns.clear)  # no other thread survives the fork
 
 
-def made(parts: Sequence[str], make: Callable[[str], np.ufunc], machine: Machine | None = None) -> np.ufunc:
+def shared_kernel(parts: Sequence[str], make: Callable[[str], np.ufunc], machine: Machine | None = None) -> np.ufunc:
     """The result of ``make`` for the key of these parts and this processor; concurrent threads share one result."""
     key = cache.key_of(*parts, repr(machine or target()))
     with KEEPING:
-        if (kernel := _found(key)) is not None:
+        if (kernel := _recent(key)) is not None:
             return kernel
         turn = _turns.setdefault(key, threading.RLock())
     with turn:
         with KEEPING:
-            if (kernel := _found(key)) is not None:
+            if (kernel := _recent(key)) is not None:
                 return kernel
         kernel = make(key)
         with KEEPING:
@@ -49,7 +49,7 @@ def made(parts: Sequence[str], make: Callable[[str], np.ufunc], machine: Machine
         return kernel
 
 
-def _found(key: str) -> np.ufunc | None:
+def _recent(key: str) -> np.ufunc | None:
     if key in _kernels:
         _kernels.move_to_end(key)
     return _kernels.get(key)
@@ -97,4 +97,4 @@ def graph_kernel(
             signature.gufunc(), name, f"{summary}. Arrays: {arrays}.", recipe, kinds="fd" if scalar == "double" else "f",
         )  # fmt: skip
 
-    return made((*parts, scalar), make, machine)
+    return shared_kernel((*parts, scalar), make, machine)

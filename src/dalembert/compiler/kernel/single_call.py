@@ -70,13 +70,8 @@ def _method() -> Any:
 @cache
 def _defined() -> Any:
     mask, threaded = MASKS.get(platform.machine()), sysconfig.get_config_var("Py_GIL_DISABLED")
-    if (
-        mask is None
-        or threaded
-        or sys.implementation.name != "cpython"
-        or sys.platform == "win32"
-        or sys.maxsize < 2**62
-    ):
+    known = sys.implementation.name == "cpython" and sys.platform != "win32" and sys.maxsize > 2**62
+    if mask is None or threaded or not known:
         return None
     text = single_ir(object.__basicsize__, bytes.__basicsize__ - 1, mask)
     code = code_of(kernel_cache.key_of("single", text, repr(target())), lambda: [text], "the call for one state")
@@ -120,18 +115,12 @@ def single_ir(head: int, bytes_head: int, mask: int) -> str:
 def single_of(kernel: np.ufunc) -> Any:
     """The function, which keeps the kernel alive; None if there is none."""
     method = _method()
-    given, _, given_back = str(kernel.signature).partition("->")
     inputs, outputs = (
-        [tuple(map(int, filter(None, shape.split(",")))) for shape in re.findall(r"\((.*?)\)", text)]
-        for text in (given, given_back)
+        [tuple(map(int, filter(None, shape.split(",")))) for shape in re.findall(r"\((.*?)\)", part)]
+        for part in str(kernel.signature).split("->")
     )
-    if (
-        method is None
-        or len(outputs) != 1
-        or not outputs[0]
-        or len(inputs) >= MOST_ARRAYS
-        or any(len(x) != 1 for x in inputs)
-    ):
+    one_array = len(outputs) == 1 and outputs[0] != ()
+    if method is None or not one_array or len(inputs) >= MOST_ARRAYS or any(len(x) != 1 for x in inputs):
         return None
     shapes = (*inputs, *outputs)
     strides = [8 * prod(core[k + 1 :]) for core in shapes for k in range(len(core))]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from operator import index
 from queue import SimpleQueue
 from threading import Condition, Lock, RLock, Thread
@@ -71,12 +72,9 @@ class _Job:
 
     def pieces(self) -> Iterator[Any]:
         """Process pieces until none is left."""
-        while True:
-            try:
-                piece = self.left.popleft()
-            except IndexError:
-                return
-            yield piece
+        with suppress(IndexError):
+            while True:
+                yield self.left.popleft()
 
     def help(self) -> None:
         """Process pieces in a helper; an exception is stored for the waiting thread."""

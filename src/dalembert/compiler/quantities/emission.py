@@ -10,10 +10,10 @@ import hashlib
 import math
 import random
 import re
-import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from ctypes import c_float
 from math import prod
 from typing import Any
 
@@ -248,11 +248,10 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
 
 def _single(name: str, value: float) -> float:
     """The nearest single-precision number."""
-    try:
-        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
-    except OverflowError:
+    rounded = c_float(value).value
+    if math.isinf(rounded):
         raise DalembertError(
             f"the {name} of the robot contain {value:.2g}; code that takes them as inputs needs numbers that fit single "
             "precision, at most 3.4e38"
-        ) from None
-    return float(rounded)
+        )
+    return rounded

@@ -535,8 +535,8 @@ class _Passes(_Draft):
         if self.learns:
 
             def learn(learned: Any, learned1: Any, *values: Any) -> Any:
-                kept, _ = contact.keeps(self.setting, *values)
-                return ([select(kept, x, y) for x, y in zip(learned1, learned, strict=True)],)
+                complete, _ = contact.keeps(self.setting, *values)
+                return ([select(complete, x, y) for x, y in zip(learned1, learned, strict=True)],)
 
             self.pieces["learn_kept"] = learn
             self.sizes["learned_next"] = len(self.plan.columns)
@@ -632,7 +632,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
     from dalembert.compiler.emit.rollout import rollout_ir
     from dalembert.compiler.kernel.compile import target
     from dalembert.compiler.kernel.gufunc import gufunc
-    from dalembert.compiler.kernel.make import code_of, made
+    from dalembert.compiler.kernel.make import code_of, shared_kernel
 
     def make(key: str) -> np.ufunc:
         whole = rollout(mechanism, plan)
@@ -647,7 +647,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
             program.signature(), "rollout", doc, (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 
-    return made(("rollout", *_identity(mechanism, plan)), make)
+    return shared_kernel(("rollout", *_identity(mechanism, plan)), make)
 
 
 def _graphs(whole: Rollout) -> dict[str, tuple[Graph, Signature]]:

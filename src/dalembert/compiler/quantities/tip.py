@@ -7,6 +7,7 @@ representation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dalembert.base.algebra.scalars import Values
@@ -49,16 +50,14 @@ def _acceleration(m: AnyMechanism, space: Space, q: Values, qd: Values, qdd: Val
     return [sum(a * b for a, b in zip(row, (*qdd, *qd), strict=True)) for row in rows], k.turn.measure
 
 
-@_trusted
-def _inertia(m: AnyMechanism, space: Space, q: Values, soft: Values) -> Any:
-    model = s.model(m, space, q, soft)
-    return model.inertia(), model
+def _of_model(value: Callable[[s.TaskModel], Any]) -> Equations:
+    """A quantity of the model in operational space, and the measures of its reliability."""
 
+    def run(m: AnyMechanism, space: Space, q: Values, soft: Values) -> list[Any]:
+        model = s.model(m, space, q, soft)
+        return [value(model), *model.trust]
 
-@_trusted
-def _inverse_jacobian(m: AnyMechanism, space: Space, q: Values, soft: Values) -> Any:
-    model = s.model(m, space, q, soft)
-    return model.inverse_jacobian(), model
+    return run
 
 
 def _row(arrays: str, summary: str, equations: Equations) -> Quantity:
@@ -76,13 +75,13 @@ TIP = table("tip", {
     "jacobian_derivative": _row("q, qd, soft -> Jd_A(m,n), measure()", "J̇_A", _jacobian_derivative),
     "velocity": _row("q, qd, soft -> xd(m), measure()", "ẋ_e = J_A q̇", _velocity),
     "acceleration": _row("q, qd, qdd, soft -> xdd(m), measure()", "ẍ_e = J_A q̈ + J̇_A q̇", _acceleration),
-    "inertia": _row("q, soft -> B_A(m,m)" + TRUST, "B_A, S (7.130)", _inertia),
+    "inertia": _row("q, soft -> B_A(m,m)" + TRUST, "B_A, S (7.130)", _of_model(s.TaskModel.inertia)),
     "coriolis": _row(
         "q, qd, soft -> C_A(m,m)" + TRUST, "C_A of S (7.131) with Ḃ_A − 2C_A skew-symmetric", _trusted(s.coriolis)
     ),
     "coriolis_force": _row("q, qd, soft -> force(m)" + TRUST, "C_A ẋ_e of S (7.131)", _trusted(s.coriolis_force)),
     "gravity": _row("q, soft -> g_A(m)" + TRUST, "g_A, S (7.132)", _trusted(s.gravity)),
-    "inverse_jacobian": _row("q, soft -> J_bar(n,m)" + TRUST, "J̄_A, S (7.138)", _inverse_jacobian),
+    "inverse_jacobian": _row("q, soft -> J_bar(n,m)" + TRUST, "J̄_A, S (7.138)", _of_model(s.TaskModel.inverse_jacobian)),
     "null_projector": _row("q, soft -> N(n,n)" + TRUST, "1 − J_Aᵀ J̄_Aᵀ, S (7.141)", _trusted(s.null_projector)),
     "torque": _row(
         "q, qd, xdd, tip_wrench, tau0, soft -> tau(n)" + TRUST, "τ of S (7.141)", _trusted(s.torque)
