@@ -114,9 +114,8 @@ def _bodies(model: Model, F: Frames) -> list[tuple[Letter, MovingBody]]:
     """Links and rotors by name, in the order of the joints."""
     bodies, parts = model.tree.bodies, model.parts
     named: list[tuple[Letter, MovingBody]] = []
-    for k in range(
-        max(1, *map(len, parts))
-    ):  # links that are fixed to each other, and the payload, are treated separately
+    # links that are fixed to each other, and the payload, are treated separately
+    for k in range(max(1, *map(len, parts))):
         links = [own[k][1] if k < len(own) else Inertia() for own in parts]
         alone = tuple(replace(body, link=link) for body, link in zip(bodies, links, strict=True))
         moving = moving_bodies(replace(model.tree, bodies=alone), F)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,7 +43,7 @@ def equations_of(
             f"arm '{robot.name}' has no closed form: its joints do not follow q linearly (they do in parallelograms, with mimic "
             "joints and coupling matrices, and formulas may be applied once); arm.tree.equations() gives the equations of the tree"
         )
-    form = closed_form(model(robot, parameters, _labels(robot, mechanism)), progress)
+    form = closed_form(model(robot, parameters, labels_of(robot)), progress)
     # module-level functions, not closures, so that equations can be pickled
     origin = Origin(partial(_steps, form), partial(_form, robot, mechanism, "all"), parameters == "numbers")
     if not isinstance(mechanism, CoupledMechanism):
@@ -57,12 +56,8 @@ def equations_of(
     return Equations(robot.name, in_y, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
 
 
-def _labels(robot: Robot, mechanism: AnyMechanism) -> Sequence[str]:
-    return () if mechanism.identity else labels_of(robot)
-
-
 def _form(robot: Robot, mechanism: AnyMechanism, parameters: str, tree: bool = False) -> ClosedForm:
-    form = closed_form(model(robot, parameters, _labels(robot, mechanism)))
+    form = closed_form(model(robot, parameters, labels_of(robot)))
     if tree or not isinstance(mechanism, CoupledMechanism):
         return form
     return in_linear_coordinates(form, robot, mechanism)
