@@ -101,7 +101,7 @@ def _frames(tree: Tree) -> Frames:
     R: list[Mat] = []
     p: list[Vec] = []
     z: list[Vec] = []
-    for i, (body, at) in enumerate(zip(tree.model.tree.bodies, tree.seen, strict=True)):
+    for i, (body, at) in enumerate(zip(tree.model.tree.bodies, tree.places, strict=True)):
         origin[i] = origin[body.parent] + G[body.parent] @ at.r
         G[i] = G[body.parent] if at.turn is None else G[body.parent] @ at.turn
         R.append(G[i] @ (at.spin @ at.M))

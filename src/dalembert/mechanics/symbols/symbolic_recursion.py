@@ -15,7 +15,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.recursion import NewtonEulerSteps, recursion
-from dalembert.mechanics.symbols.closed_form import JointCircles, Seen, see
+from dalembert.mechanics.symbols.closed_form import GroupPlace, JointCircles, group_places
 from dalembert.mechanics.symbols.grouped_sums import Sum, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import FIELD, Polynomial
@@ -73,13 +73,13 @@ class SymbolicRecursion:
         inertias = [body.inertia if numbers else self._inertia(i, body.inertia) for i, body in enumerate(whole.bodies)]
         augmented = (replace(body, inertia=x, link=x) for body, x in zip(tree.bodies, inertias, strict=True))
         circles = JointCircles(self._model)
-        seen = see(self._model, circles)
+        places = group_places(self._model, circles)
         q = [
             Angle(*circles({i + 1: 1})) if body.revolute else self._model.slides[i]
             for i, body in enumerate(tree.bodies)
         ]
         steps = recursion(replace(tree, bodies=tuple(augmented)), q, self._model.qd, self._model.qdd)
-        short, zero = _Sums(circles, seen), ring.number(0)
+        short, zero = _Sums(circles, places), ring.number(0)
         self._steps = {
             f.name: [Vec(short(x + zero) for x in v) for v in getattr(steps, f.name)]
             for f in fields(NewtonEulerSteps)[:-1]
@@ -180,16 +180,16 @@ def _by_motion(x: Polynomial) -> Sum:
 class _Sums:
     """Writes c_1 c_2 − s_1 s_2 as c_12 for consecutive joints with parallel axes."""
 
-    def __init__(self, circles: JointCircles, seen: Sequence[Seen]) -> None:
+    def __init__(self, circles: JointCircles, places: Sequence[GroupPlace]) -> None:
         self.circles = circles
         self.pairs: list[tuple[dict[int, int], dict[int, int]]] = []
         bodies = circles.model.tree.bodies
         runs: list[list[tuple[int, int]]] = []  # joints with parallel axes up to each, with their directions
-        for i, at in enumerate(seen):
+        for i, at in enumerate(places):
             p = bodies[i].parent
             before = runs[p] if p >= 0 and at.turn is None else []
             runs.append([*before, (i + 1, at.sigma)] if bodies[i].revolute else before if at.turn is None else [])
-        for length in range(1, len(seen)):
+        for length in range(1, len(places)):
             for run in runs:
                 if len(run) > length:
                     *first, (joint, sigma) = run[-length - 1 :]
