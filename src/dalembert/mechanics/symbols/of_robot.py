@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.environment.cached_property import cached_property
@@ -13,7 +12,7 @@ from dalembert.mechanics.coordinates.formula import Formula
 from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.mechanics.symbols.mapped import affine, in_linear_coordinates, labels_of
 from dalembert.mechanics.symbols.present import Equations
-from dalembert.mechanics.symbols.symbolic_mechanism import SAME, model
+from dalembert.mechanics.symbols.symbolic_mechanism import model, twelfths
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.robot.model.robot import Robot
 
@@ -80,9 +79,8 @@ class ChainEquations(Equations):
 
 def _turns(angle: float) -> Any:
     """A constant angle: a multiple of π/12 as one."""
-    twelfths = angle / (math.pi / 12)
-    whole = round(twelfths)
-    return sympy.pi * sympy.Rational(whole, 12) if abs(twelfths - whole) < SAME else sympy.Float(angle)
+    number = twelfths(angle)
+    return sympy.Float(angle) if number is None else sympy.pi * sympy.Rational(number, 12)
 
 
 class FormulaEquations:

@@ -88,7 +88,7 @@ class Equations:
         self, robot: Robot, parameters: str, form: ClosedForm, labels: Sequence[str] = (), of: str = ""
     ) -> None:
         self.name, self.form, self.n, self.robot = robot.name + of, form, form.n, robot
-        self.lettering = parameters
+        self.lettering = parameters  # which numbers have letters: "nonzero", "all" or "numbers"
         self.labels = tuple(labels) or tuple(map(str, range(1, form.n + 1)))  # the numbers of the joints, as written
 
     def __repr__(self) -> str:
@@ -97,9 +97,7 @@ class Equations:
     @property
     def size(self) -> int:
         """The number of terms of B, the Christoffel symbols and g when multiplied out."""
-        f, n = self.form, range(self.n)
-        c = (f.christoffel[i][j][k] for i in n for j in n for k in range(j, self.n))
-        return sum(map(len, c)) + sum(map(len, f.g)) + sum(len(f.B[i][j]) for i in n for j in range(i, self.n))
+        return sum(map(len, self.form.polynomials()))
 
     # -- sums, as written ------------------------------------------------------------------------
 

@@ -284,7 +284,7 @@ class _Builder:
             row = self.rows[index - 1]
             earlier = index - 1 if self.convention == "modified" else index
             alpha: Any = row.alpha
-            exact = _quarter(row.alpha) is not None if L.parameters == DESIGN else _special(row.alpha)
+            exact = _quarter(row.alpha) is not None if L.parameters == DESIGN else twelfths(row.alpha) is not None
             if L.parameters != "numbers" and not exact:
                 alpha = self._angle(row.alpha, earlier)
             symbolic = joint_of(
@@ -481,6 +481,7 @@ class _Builder:
         return replace(L.exact_placement(Placement(base.rotation)), translation=at)
 
 
-def _special(angle: float) -> bool:
-    twelfths = angle / (math.pi / 12)
-    return abs(twelfths - round(twelfths)) < SAME
+def twelfths(angle: float) -> int | None:
+    """The multiple of π/12 that an angle is, if it is one."""
+    number = angle / (math.pi / 12)
+    return round(number) if abs(number - round(number)) < SAME else None
