@@ -312,18 +312,21 @@ class _Compactor:
 
     def _difference(self, terms: Terms, a: dict[int, int], b: dict[int, int], mask: int) -> None:
         """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
-        (ca, sa), (cb, sb) = self._units(a), self._units(b)
-        sign_a, sign_b = (next(iter(self.circles(angle)[1].terms.values())) for angle in (a, b))
-        for first, second, sign in ((ca + cb, sa + sb, sign_a * sign_b), (ca + sb, sa + cb, -sign_a * sign_b)):
-            rests = [m - first for m in terms if m & mask == first]
-            for rest in rests:
-                p, q = terms.get(rest + first, 0), terms.get(rest + second, 0)
-                if q != 0 and _equal(p, sign * q):
-                    del terms[rest + first], terms[rest + second]
-                    c, s = self.circles({joint: b.get(joint, 0) - a.get(joint, 0) for joint in {*a, *b}})
-                    ((unit, k),) = (c if sign == sign_a * sign_b else s).terms.items()
-                    factor = k if first == ca + cb else k * sign_b
-                    terms[rest + unit] = terms.get(rest + unit, 0) + p * factor
+        (ca, sa), (cb, sb) = self.circles(a), self.circles(b)
+        angle = {joint: b.get(joint, 0) - a.get(joint, 0) for joint in {*a, *b}}
+        replace_pairs(terms, ca * cb, sa * sb, lambda: self.circles(angle)[0], mask)
+        replace_pairs(terms, ca * sb, -(sa * cb), lambda: self.circles(angle)[1], mask)
+
+
+def replace_pairs(terms: Terms, first: Polynomial, second: Polynomial, by: Callable[[], Polynomial], mask: int) -> None:
+    """k (first + second) → k by, wherever both have the same factor k, which has none of the letters in ``mask``."""
+    ((m1, k1),), ((m2, k2),) = first.terms.items(), second.terms.items()
+    for rest in [m - m1 for m in terms if m & mask == m1]:
+        x, y = k1 * terms.get(rest + m1, 0), k2 * terms.get(rest + m2, 0)  # k1 and k2 are ±1
+        if y != 0 and _equal(x, y):
+            del terms[rest + m1], terms[rest + m2]
+            ((unit, k),) = by().terms.items()
+            terms[rest + unit] = terms.get(rest + unit, 0) + k * x
 
 
 def _sine_squares(terms: Terms, c: int, s: int) -> None:

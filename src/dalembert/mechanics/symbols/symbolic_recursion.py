@@ -15,7 +15,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.recursion import NewtonEulerSteps, recursion
-from dalembert.mechanics.symbols.closed_form import GroupPlace, JointCircles, group_places
+from dalembert.mechanics.symbols.closed_form import GroupPlace, JointCircles, group_places, replace_pairs
 from dalembert.mechanics.symbols.grouped_sums import Sum, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import FIELD, Polynomial
@@ -200,19 +200,13 @@ class _Sums:
 
     def __call__(self, x: Polynomial) -> Polynomial:
         for a, b in self.pairs:
-            (ca, sa), (cb, sb) = self.circles(a), self.circles(b)
-            c, s = self.circles({**a, **b})
-            x = _replaced(x, ca * cb, -1 * (sa * sb), c)
-            x = _replaced(x, sa * cb, ca * sb, s)
+            x = self._sum(x, a, b)
         return x
 
-
-def _replaced(x: Polynomial, first: Polynomial, second: Polynomial, by: Polynomial) -> Polynomial:
-    """k (first + second) → k by, wherever both have the same factor k."""
-    ((m1, k1),), ((m2, k2),) = first.terms.items(), second.terms.items()
-    mask = FIELD * (m1 | m2)  # all powers of the four letters
-    for rest in [m - m1 for m in x.terms if m & mask == m1]:
-        c1, c2 = x.terms[rest + m1] * k1, x.terms.get(rest + m2, 0) * k2  # k1 and k2 are ±1
-        if c2 != 0 and abs(c1 - c2) <= 1e-12 * abs(c1):
-            x = x + Polynomial(x.ring, {rest: c1}) * (by - first - second)
-    return x
+    def _sum(self, x: Polynomial, a: dict[int, int], b: dict[int, int]) -> Polynomial:
+        """c_a c_b − s_a s_b → cos(φ_a + φ_b) and s_a c_b + c_a s_b → sin(φ_a + φ_b)."""
+        (ca, sa), (cb, sb), (c, s) = self.circles(a), self.circles(b), self.circles({**a, **b})
+        terms, (letters,) = dict(x.terms), (ca * sa * cb * sb).terms
+        replace_pairs(terms, ca * cb, -(sa * sb), lambda: c, FIELD * letters)
+        replace_pairs(terms, sa * cb, ca * sb, lambda: s, FIELD * letters)
+        return Polynomial(x.ring, terms) * x.ring.number(1)  # squares of new sines are reduced
