@@ -122,11 +122,11 @@ def _bodies(model: Model, F: Frames) -> list[tuple[Letter, MovingBody]]:
         named += [(_label(own[k][0], i), moving[i]) for i, own in enumerate(parts) if k < len(own)]
         if k == 0:
             rotors = ((body.joints[-1], body) for body in moving[len(bodies) :])
-            named += [(_label(f"m{model.labels[i]}", i), body) for i, body in rotors]
+            named += [(_label(f"m{model.q[i].label}", i), body) for i, body in rotors]
     spinning = {label.index for label, _ in named if label.kind == "tensor"}
     for i, body in enumerate(bodies):
         if body.has_rotor and i + 1 not in spinning:  # reflected and without mass
-            named.append((_label(f"m{model.labels[i]}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
+            named.append((_label(f"m{model.q[i].label}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
     return sorted(named, key=lambda pair: (pair[0].kind == "tensor", pair[0].name == "L", pair[0].index))
 
 

@@ -52,6 +52,7 @@ class ChainEquations(Equations):
     def __init__(self, robot: Robot, mechanism: CoupledMechanism, parameters: str, on_tree: ClosedForm) -> None:
         super().__init__(robot, parameters, in_linear_coordinates(on_tree, robot, mechanism))
         self.mechanism, self.on_tree = mechanism, on_tree
+        self.labels = [str(k) for k in range(1, self.n + 1)]
         bare = robot.without_coordinates() if robot.in_coordinates else None
         # the ordinary arm of which y are the joints under another name; they come first in its tree
         self.bare = None if bare is None or bare.ties else bare
@@ -64,7 +65,7 @@ class ChainEquations(Equations):
     def tree(self) -> Equations:
         """The equations of the tree whose joints follow q, numbered as in the equations of the chain."""
         if self.bare is None:
-            return Equations(self.robot, self.lettering, self.on_tree, labels_of(self.robot), of=", its tree")
+            return Equations(self.robot, self.lettering, self.on_tree, ", its tree")
         on_joints = equations_of(self.bare, mechanism_of(self.bare), self.lettering)
         assert isinstance(on_joints, Equations)  # no formula is applied
         return on_joints

@@ -84,12 +84,10 @@ class Equations:
     C_12 = −m_ℓ2 a_1 ℓ_2 s_2 (ϑ̇_1 + ϑ̇_2)
     """
 
-    def __init__(
-        self, robot: Robot, parameters: str, form: ClosedForm, labels: Sequence[str] = (), of: str = ""
-    ) -> None:
+    def __init__(self, robot: Robot, parameters: str, form: ClosedForm, of: str = "") -> None:
         self.name, self.form, self.n, self.robot = robot.name + of, form, form.n, robot
         self.lettering = parameters  # which numbers have letters: "nonzero", "all" or "numbers"
-        self.labels = tuple(labels) or tuple(map(str, range(1, form.n + 1)))  # the numbers of the joints, as written
+        self.labels = [x.label for x in form.q]  # the numbers of the joints, as written
 
     def __repr__(self) -> str:
         return f"<Equations of {self.name!r}: {self.n} joints, {self.size} terms in B, C and g>"

@@ -58,7 +58,6 @@ class SymbolicInertia(Inertia):
 class Model:
     """A robot with symbols for its numbers, as the equations of motion take it.
 
-    labels    the numbers of its joints as they are written
     tree      its mechanism: joints about or along z, revolute joints without offset
     weighing  the tree as gravity acts on it; the same object unless weight is carried (:attr:`Link.weight`)
     phases    the offsets of revolute joints that are not quarter turns, which are part of the frames
@@ -71,7 +70,6 @@ class Model:
 
     ring: Ring
     parameters: str
-    labels: Sequence[str]
     tree: Mechanism
     weighing: Mechanism
     phases: list[float]
@@ -236,7 +234,7 @@ class _Builder:
         if payload is not None and tree.tip_body >= 0:
             parts[tree.tip_body].append(("L", payload.seen_from(tree.tip)))
         return Model(
-            ring, self.letters.parameters, self.letters.labels, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
+            ring, self.letters.parameters, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
             self._pi(tree),
         )  # fmt: skip
 
