@@ -19,7 +19,7 @@ import dalembert as da
 from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_terms
 from dalembert.base.bibliography import introduction
 from dalembert.mechanics.symbols.differences import differences
-from dalembert.mechanics.symbols.parameter_names import parameter_letter
+from dalembert.mechanics.symbols.names import parameter_letter
 from dalembert.mechanics.symbols.present import Equations
 from dalembert.views.cli.main import app
 

@@ -16,8 +16,7 @@ from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.friction import coulomb, viscous
 from dalembert.mechanics.equations.regressor import carried_share
 from dalembert.mechanics.symbols.laws import torque_of
-from dalembert.mechanics.symbols.names import Letter, braced, joint_variable, letter, sign_of
-from dalembert.mechanics.symbols.parameter_names import parameter_letter
+from dalembert.mechanics.symbols.names import Letter, braced, joint_variable, letter, parameter_letter, sign_of
 from dalembert.mechanics.symbols.ring import Polynomial, Ring, exact, tidy
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia, Moments
