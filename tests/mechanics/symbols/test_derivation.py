@@ -19,7 +19,7 @@ import dalembert as da
 from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_terms
 from dalembert.base.bibliography import introduction
 from dalembert.mechanics.symbols.differences import differences
-from dalembert.mechanics.symbols.parameter_names import parameter_letter
+from dalembert.mechanics.symbols.names import parameter_letter
 from dalembert.mechanics.symbols.present import Equations
 from dalembert.views.cli.main import app
 
@@ -209,7 +209,7 @@ def alike(x: Any, y: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", [*SMALL, *OTHER[:5], "branched"])
-def test_energies_in_letters_equal_those_of_the_arm(name: str) -> None:
+def test_symbolic_energies_equal_those_of_the_arm(name: str) -> None:
     e, a = equations(name), small(name)
     q, qd, qdd = (x[0] for x in states(a, 1, seed=2))
     T, U, L = (float(numbers([[e.with_angles(x)]], e.parameters, e, (q, qd, qdd))[0, 0]) for x in (e.T, e.U, e.L))

@@ -13,7 +13,7 @@ import dalembert as da
 from arms import arm, relative, states
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.regressor import energy_regressors
-from dalembert.mechanics.symbols.closed_form import Circles, derivatives
+from dalembert.mechanics.symbols.closed_form import JointCircles, derivatives
 from dalembert.mechanics.symbols.grouped_sums import by_angle
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.symbolic_mechanism import model
@@ -95,7 +95,7 @@ def test_section_7_5_3_line_by_line() -> None:
 
 @pytest.mark.parametrize("name", ["pendulum", "cartesian-2-45", "planar-2r", "pr-arm"])
 @pytest.mark.parametrize("parameters", ["nonzero", "all"])
-def test_newton_euler_is_lagrange_in_letters(name: str, parameters: str) -> None:
+def test_symbolic_newton_euler_is_lagrange(name: str, parameters: str) -> None:
     """τ of the recursion with the letters of links and rotors is τ of S (7.42); of pr-arm that is Problem 7.8."""
     e = arm(name).equations(parameters)
     ours = e.recursion.tau.subs(e.recursion.augmented).subs(e.recursion.angles)
@@ -141,7 +141,7 @@ def test_the_steps_as_text() -> None:
     assert "  ω̇_m2,z = ϑ̈_1 + k_r2 ϑ̈_2" in lines and lines.index("Backward recursion: link 2") < len(lines) - 20
 
 
-def test_what_has_no_recursion_in_letters_says_so() -> None:
+def test_what_has_no_symbolic_recursion_says_so() -> None:
     with pytest.raises(da.DalembertError, match="7 joints, and the limit is 4"):
         _ = arm("panda").equations("numbers").recursion
     with pytest.raises(da.DalembertError, match=r"follow others.*use arm\.tree\.equations\(\)\.recursion"):
@@ -151,11 +151,11 @@ def test_what_has_no_recursion_in_letters_says_so() -> None:
         _ = arm("pr-arm").replace(links=links).equations().recursion
 
 
-def test_regressor_from_the_energy_regressors_in_letters() -> None:
+def test_symbolic_regressor_from_the_energy_regressors() -> None:
     """S (7.79) for the planar arm: y_ij is the coefficient of π_j in τ_i of (7.82)."""
     a = arm("planar-2r")
     m, e = model(a.robot, "all"), a.equations("all")
-    circles = Circles(m)
+    circles = JointCircles(m)
     beta = energy_regressors(m.tree, [Angle(*circles({i: 1})) for i in (1, 2)], m.qd)
     by_q, zero = derivatives(m, circles), m.ring.number(0)
     by_qd = [{x.number: {0: 1}} for x in m.qd]
@@ -164,7 +164,7 @@ def test_regressor_from_the_energy_regressors_in_letters() -> None:
         """d/dt"""
         return sum((x.derivative(by_q[k]) * m.qd[k] + x.derivative(by_qd[k]) * m.qdd[k] for k in (0, 1)), zero)
 
-    letters = letters_of(m.ring, [sympy.Symbol(x.letter.name) for x in m.qd])
+    letters = letters_of(m.ring, m.qd)
     tau = [expand(expand_trig(x)) for x in e.with_angles(e.tau)]
     angles = {f"{x}_{i}": f(y) for x, f in (("c", sympy.cos), ("s", sympy.sin)) for i, y in enumerate(e.q, 1)}
     for j in (0, 1):

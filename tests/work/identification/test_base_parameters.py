@@ -206,7 +206,7 @@ def test_angles_in_letters() -> None:
     numbers = {one.name: one.value or 0.0 for one in found._letters.values()}
     for row, expression in zip(found.K, found.expressions, strict=True):
         for k, name in enumerate(found.parameters.names):
-            from dalembert.mechanics.symbols.parameter_names import parameter_letter
+            from dalembert.mechanics.symbols.names import parameter_letter
 
             here = expression.coeff(parameter_letter(name).name)
             assert float(here.subs(numbers)) == pytest.approx(row[k], abs=1e-12)

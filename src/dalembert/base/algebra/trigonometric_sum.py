@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Iterable
 
 Letters = tuple[int, ...]  # a product of letters, by their numbers, each repeated according to its exponent
-Weights = tuple[
-    tuple[int, float], ...
-]  # w of cos w·y and sin w·y: (number of a letter, weight), the first one positive
+# w of cos w·y and sin w·y: (number of a letter, weight), the first one positive
+Weights = tuple[tuple[int, float], ...]
 Key = tuple[Letters, Weights]
 
 CANCELLED = 1e-14  # rounding error of terms that cancel, relative to these terms

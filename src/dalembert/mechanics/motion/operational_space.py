@@ -23,8 +23,9 @@ J_A B⁻¹ J_Aᵀ (and to J_A J_Aᵀ), and 1/s becomes s/(s² + μ²) in E.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import mul, truediv
 from typing import Any
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, sqrt, zeros
@@ -403,20 +404,10 @@ def _volume(A: Mat) -> Scalar:
     return sqrt(_magnitude(ldl(_gram(A, A)).determinant()))
 
 
-def _times_size(A: Iterable[Values], size: Values) -> Mat:
-    """A W with W = diag(size)"""
-    return Mat.of([x * s for x, s in zip(row, size, strict=True)] for row in A)
-
-
-def _over_size(A: Iterable[Values], size: Values) -> Mat:
-    """A W⁻¹ with W = diag(size)"""
-    return Mat.of([x / s for x, s in zip(row, size, strict=True)] for row in A)
-
-
 def manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
     """(tip position, √det(J W² Jᵀ)): the product of the radii of the velocity ellipsoid; ``size`` is diag W."""
     J = analytical(mechanism, space, q).J
-    return pulled.tip_frame(mechanism, q)[1], _volume(_times_size(J, size))
+    return pulled.tip_frame(mechanism, q)[1], _volume(Mat.of(map(mul, row, size) for row in J))
 
 
 def dynamic_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
@@ -426,7 +417,7 @@ def dynamic_manipulability(mechanism: AnyMechanism, space: Space, q: Values, siz
     """
     J = analytical(mechanism, space, q).J
     B = Mat.of(pulled.inertia_matrix(mechanism, q))
-    J_B_over_W = _over_size((B @ row for row in J), size)
+    J_B_over_W = Mat.of(map(truediv, B @ row, size) for row in J)
     spread = ldl(_gram(J, J)).determinant()
     return pulled.tip_frame(mechanism, q)[1], _magnitude(spread) / _volume(J_B_over_W)
 
@@ -437,7 +428,7 @@ def consistent_manipulability(mechanism: AnyMechanism, space: Space, q: Values, 
     K = B_A J W⁻² Jᵀ B_A with B_A = (J B⁻¹ Jᵀ)⁻¹, so 1/√det K = det(J B⁻¹ Jᵀ) / √det(J W⁻² Jᵀ).
     """
     M = model(mechanism, space, q)
-    mobility, J_over_W = M.A.determinant(), _over_size(M.J, size)
+    mobility, J_over_W = M.A.determinant(), Mat.of(map(truediv, row, size) for row in M.J)
     return pulled.tip_frame(mechanism, q)[1], _magnitude(mobility) / _volume(J_over_W)
 
 
@@ -445,4 +436,4 @@ def exact_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size:
     """(tip position, √det(J B⁻¹ W² B⁻¹ Jᵀ)): as above, but for all accelerations reachable with τᵀ W⁻² τ ≤ 1."""
     J = analytical(mechanism, space, q).J
     B = pulled.factorised(mechanism, pulled.inertia_matrix(mechanism, q))
-    return pulled.tip_frame(mechanism, q)[1], _volume(_times_size((B.solve(row) for row in J), size))
+    return pulled.tip_frame(mechanism, q)[1], _volume(Mat.of(map(mul, B.solve(row), size) for row in J))

@@ -18,5 +18,4 @@ derivation.py           the steps from Jacobians to torques, as a page
 conditions.py           what makes a coefficient vanish for every q
 of_robot.py             equations_of: from a robot to its equations, through all of these
 hidden_parameters.py    the changes of parameters that no motion reveals, from which base parameters follow
-parameter_names.py      the notation of standard parameters
 """

@@ -101,7 +101,7 @@ def _frames(tree: Tree) -> Frames:
     R: list[Mat] = []
     p: list[Vec] = []
     z: list[Vec] = []
-    for i, (body, at) in enumerate(zip(tree.model.tree.bodies, tree.seen, strict=True)):
+    for i, (body, at) in enumerate(zip(tree.model.tree.bodies, tree.places, strict=True)):
         origin[i] = origin[body.parent] + G[body.parent] @ at.r
         G[i] = G[body.parent] if at.turn is None else G[body.parent] @ at.turn
         R.append(G[i] @ (at.spin @ at.M))
@@ -114,20 +114,19 @@ def _bodies(model: Model, F: Frames) -> list[tuple[Letter, MovingBody]]:
     """Links and rotors by name, in the order of the joints."""
     bodies, parts = model.tree.bodies, model.parts
     named: list[tuple[Letter, MovingBody]] = []
-    for k in range(
-        max(1, *map(len, parts))
-    ):  # links that are fixed to each other, and the payload, are treated separately
+    # links that are fixed to each other, and the payload, are treated separately
+    for k in range(max(1, *map(len, parts))):
         links = [own[k][1] if k < len(own) else Inertia() for own in parts]
         alone = tuple(replace(body, link=link) for body, link in zip(bodies, links, strict=True))
         moving = moving_bodies(replace(model.tree, bodies=alone), F)
         named += [(_label(own[k][0], i), moving[i]) for i, own in enumerate(parts) if k < len(own)]
         if k == 0:
             rotors = ((body.joints[-1], body) for body in moving[len(bodies) :])
-            named += [(_label(f"m{model.labels[i]}", i), body) for i, body in rotors]
+            named += [(_label(f"m{model.q[i].label}", i), body) for i, body in rotors]
     spinning = {label.index for label, _ in named if label.kind == "tensor"}
     for i, body in enumerate(bodies):
         if body.has_rotor and i + 1 not in spinning:  # reflected and without mass
-            named.append((_label(f"m{model.labels[i]}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
+            named.append((_label(f"m{model.q[i].label}", i), MovingBody(0.0, ZERO, NULL, (), (), {}, {})))
     return sorted(named, key=lambda pair: (pair[0].kind == "tensor", pair[0].name == "L", pair[0].index))
 
 

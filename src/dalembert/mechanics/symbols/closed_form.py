@@ -69,7 +69,7 @@ class JointCircles(Circles):
 
 
 @dataclass
-class Seen:
+class GroupPlace:
     """A body with respect to the base of its group, whose origin is that of the body's joint.
 
     group   number of the group, whose base axes have z along the joint's axis
@@ -102,7 +102,7 @@ class Tree:
     """The symbolic robot, its bodies with respect to their groups, and the function that shortens a polynomial."""
 
     model: Model
-    seen: list[Seen]
+    places: list[GroupPlace]
     short: Callable[[Polynomial], Polynomial]
 
 
@@ -148,37 +148,37 @@ class ClosedForm:
         return replace(self, ring=ring, **{name: mapped(getattr(self, name), change) for name in fields})
 
 
-def see(model: Model, circles: JointCircles) -> list[Seen]:
+def group_places(model: Model, circles: JointCircles) -> list[GroupPlace]:
     """Every body with respect to the base of its group."""
-    out: list[Seen] = []
+    out: list[GroupPlace] = []
     for i, body in enumerate(model.tree.bodies):
-        parent = out[body.parent] if body.parent >= 0 else Seen()
+        parent = out[body.parent] if body.parent >= 0 else GroupPlace()
         J, shift = parent.M @ body.placement.rotation, parent.at + parent.M @ body.placement.translation
         end = body.link_frame
         z = J @ Z
-        seen = Seen(parent.group, parent.angle, parent.spin, J @ end.rotation, J @ end.translation)
+        place = GroupPlace(parent.group, parent.angle, parent.spin, J @ end.rotation, J @ end.translation)
         if not body.revolute:
             shift = shift + (model.slides[i] + body.offset) * z
-            seen.slide = parent.spin @ J
+            place.slide = parent.spin @ J
         elif all(abs(float(x)) < SAME for x in z[:2]):
-            seen.sigma = 1 if float(z[2]) > 0 else -1
-            seen.angle = {**parent.angle, i + 1: seen.sigma}
+            place.sigma = 1 if float(z[2]) > 0 else -1
+            place.angle = {**parent.angle, i + 1: place.sigma}
         else:
             group = 1 + max([0, *(other.group for other in out)])
-            seen = Seen(group, {i + 1: 1}, M=end.rotation, at=end.translation, turn=parent.spin @ J)
-        seen.spin, seen.r = RotZ(*circles(seen.angle)).matrix, parent.spin @ shift
-        out.append(seen)
+            place = GroupPlace(group, {i + 1: 1}, M=end.rotation, at=end.translation, turn=parent.spin @ J)
+        place.spin, place.r = RotZ(*circles(place.angle)).matrix, parent.spin @ shift
+        out.append(place)
     return out
 
 
-def link_steps(tree: Mechanism, seen: Sequence[Seen]) -> LinkSteps:
+def link_steps(tree: Mechanism, places: Sequence[GroupPlace]) -> LinkSteps:
     """The tree as composite bodies are computed from it: links in the base axes of their groups, at the present angles.
 
     A revolute joint about −z is treated as one about z whose variable is −q.
     """
     links = []
-    for body, at in zip(tree.bodies, seen, strict=True):
-        parent = seen[body.parent] if body.parent >= 0 else Seen()
+    for body, at in zip(tree.bodies, places, strict=True):
+        parent = places[body.parent] if body.parent >= 0 else GroupPlace()
         back = IDENTITY if parent.slide is None else parent.slide.T
         own: Any = Moments.of(body.inertia)
         if body.revolute:
@@ -201,14 +201,14 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     """B, the Christoffel symbols, g and friction, each in the fewest terms that we can find."""
     tell = progress or (lambda fraction: None)
     circles = JointCircles(model)
-    seen = see(model, circles)
-    n, zero = len(seen), model.ring.number(0)
-    steps = link_steps(model.tree, seen)
+    places = group_places(model, circles)
+    n, zero = len(places), model.ring.number(0)
+    steps = link_steps(model.tree, places)
     bodies = pulled = list(_watched(steps, lambda x: tell(0.2 * x)))
     if model.weighing is not model.tree:
-        pulled = list(_watched(link_steps(model.weighing, seen), lambda x: None))
-    B = [[model.exact(zero + x * (a.sigma * b.sigma)) for x, b in zip(row, seen, strict=True)]
-         for row, a in zip(inertia_of(steps, bodies), seen, strict=True)]  # fmt: skip
+        pulled = list(_watched(link_steps(model.weighing, places), lambda x: None))
+    B = [[model.exact(zero + x * (a.sigma * b.sigma)) for x, b in zip(row, places, strict=True)]
+         for row, a in zip(inertia_of(steps, bodies), places, strict=True)]  # fmt: skip
     base = model.tree.base
     gravity, origin = base.rotation.T @ model.tree.gravity, base.rotation.T @ base.translation
     U = model.exact(zero + potential_energy_of(steps, pulled, gravity, origin))
@@ -217,7 +217,7 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     by_joint = derivatives(model, circles)
     g = [U.derivative(of) for of in by_joint]
     christoffel = _christoffel(B, by_joint, lambda fraction: tell(0.3 + 0.4 * fraction))
-    short = _Compactor(circles, seen)
+    short = _Compactor(circles, places)
     B = mapped_half(B, short)
     tell(0.75)
     for i, table in enumerate(christoffel):
@@ -226,7 +226,7 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     _name_single_tensors(model, B)
     return ClosedForm(
         model.ring, model.q, model.qd, model.qdd, B, christoffel, [short(x) for x in g], model.friction, [zero] * n,
-        short(U), model.pi, tree=Tree(model, seen, short),
+        short(U), model.pi, tree=Tree(model, places, short),
     )  # fmt: skip
 
 
@@ -284,10 +284,10 @@ def without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
 class _Compactor:
     """Rewrites a polynomial in fewer terms, with letters for differences of angles."""
 
-    def __init__(self, circles: JointCircles, seen: list[Seen]) -> None:
+    def __init__(self, circles: JointCircles, places: list[GroupPlace]) -> None:
         self.circles, self.ring = circles, circles.model.ring
         groups: dict[int, list[dict[int, int]]] = {}  # the angle sums of each group, each once
-        for at in seen:
+        for at in places:
             if at.angle and at.angle not in groups.setdefault(at.group, []):
                 groups[at.group].append(at.angle)
         self.pairs: list[tuple[dict[int, int], dict[int, int], int]] = []  # with the bits of all letters of the group
@@ -312,18 +312,21 @@ class _Compactor:
 
     def _difference(self, terms: Terms, a: dict[int, int], b: dict[int, int], mask: int) -> None:
         """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
-        (ca, sa), (cb, sb) = self._units(a), self._units(b)
-        sign_a, sign_b = (next(iter(self.circles(angle)[1].terms.values())) for angle in (a, b))
-        for first, second, sign in ((ca + cb, sa + sb, sign_a * sign_b), (ca + sb, sa + cb, -sign_a * sign_b)):
-            rests = [m - first for m in terms if m & mask == first]
-            for rest in rests:
-                p, q = terms.get(rest + first, 0), terms.get(rest + second, 0)
-                if q != 0 and _equal(p, sign * q):
-                    del terms[rest + first], terms[rest + second]
-                    c, s = self.circles({joint: b.get(joint, 0) - a.get(joint, 0) for joint in {*a, *b}})
-                    ((unit, k),) = (c if sign == sign_a * sign_b else s).terms.items()
-                    factor = k if first == ca + cb else k * sign_b
-                    terms[rest + unit] = terms.get(rest + unit, 0) + p * factor
+        (ca, sa), (cb, sb) = self.circles(a), self.circles(b)
+        angle = {joint: b.get(joint, 0) - a.get(joint, 0) for joint in {*a, *b}}
+        replace_pairs(terms, ca * cb, sa * sb, lambda: self.circles(angle)[0], mask)
+        replace_pairs(terms, ca * sb, -(sa * cb), lambda: self.circles(angle)[1], mask)
+
+
+def replace_pairs(terms: Terms, first: Polynomial, second: Polynomial, by: Callable[[], Polynomial], mask: int) -> None:
+    """k (first + second) → k by, wherever both have the same factor k, which has none of the letters in ``mask``."""
+    ((m1, k1),), ((m2, k2),) = first.terms.items(), second.terms.items()
+    for rest in [m - m1 for m in terms if m & mask == m1]:
+        x, y = k1 * terms.get(rest + m1, 0), k2 * terms.get(rest + m2, 0)  # k1 and k2 are ±1
+        if y != 0 and _equal(x, y):
+            del terms[rest + m1], terms[rest + m2]
+            ((unit, k),) = by().terms.items()
+            terms[rest + unit] = terms.get(rest + unit, 0) + k * x
 
 
 def _sine_squares(terms: Terms, c: int, s: int) -> None:

@@ -19,7 +19,7 @@ from dalembert.base.algebra.trigonometric_sum import TrigonometricSum, Weights, 
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.symbols.closed_form import FLOAT_NOISE, ClosedForm
-from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_inertia
+from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_inertia, common_factors
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, weighted_sum
 from dalembert.mechanics.symbols.names import upright as most_positive
 from dalembert.mechanics.symbols.present import Equations
@@ -315,10 +315,7 @@ def _grouped(x: Polynomial) -> Sum:
             out.append(product)
             continue
         (inner,) = product.sums
-        common = dict(inner[0].factors)
-        for term in inner[1:]:
-            of = dict(term.factors)
-            common = {k: min(e, of[k]) for k, e in common.items() if k in of}
+        common = common_factors(term.factors for term in inner)
         rests = tuple(
             replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0)))
             for t in inner

@@ -45,23 +45,23 @@ class Line:
     parted: bool = False
 
 
+Rows = list[list[Matrix | Line]]  # elements of a row stand side by side
+
+
 @dataclass(frozen=True)
 class Section:
     """A heading with S's equation numbers, and rows of elements that stand side by side."""
 
     title: str
     equations: str
-    rows: list[list[Matrix | Line]]
+    rows: Rows
     remark: str = ""
 
 
 def derivation(e: Equations, style: Text) -> str:
     """The page."""
-    sections = _Writer(e.tree, style).on_the_tree()
-    if e.tree is e:
-        sections += _Writer(e, style).torques()
-    else:
-        sections += _Writer(e, style).closed()
+    sections, own = _Writer(e.tree, style).on_the_tree(), _Writer(e, style)
+    sections += own.torques() if e.tree is e else own.closed()
     sections = [section for section in sections if section.rows or section.remark]
     if isinstance(style, Latex):
         return "\\allowdisplaybreaks\n" + "\n\n".join(map(_latex_section, sections)) + "\n"
@@ -90,7 +90,7 @@ class _Writer:
     def formula(self, name: str, x: Sum) -> Line:
         return Line(name, self.style.terms(self.ring, x))
 
-    def entries(self, letter: str) -> list[list[Matrix | Line]]:
+    def entries(self, letter: str) -> Rows:
         """The entries of b or g one by one: b_12 = b_21 = …"""
         e, style = self.e, self.style
         places = e.places(letter)
@@ -105,19 +105,17 @@ class _Writer:
         e, steps, of = self.e, self.e.steps, self.style.of
         links, rotors = ([x for x in steps.bodies if (x.label.kind == "tensor") == spins] for spins in (False, True))
 
-        def jacobians(bodies: list[BodyStep]) -> list[list[Matrix | Line]]:
+        def jacobians(bodies: list[BodyStep]) -> Rows:
             return [[self._jacobian("P", x.label, x.J_P), self._jacobian("O", x.label, x.J_O)] for x in bodies]
 
-        def energy(letter: str, k: int) -> list[list[Matrix | Line]]:
+        def energy(letter: str, k: int) -> Rows:
             every = ((x.label, e.energies(x)[k]) for x in steps.bodies)
             names = ((of(f"{letter}_{x.text}", rf"\mathcal{{{letter}}}_{braced(x.latex)}"), sum) for x, sum in every)
             return [[self.formula(name, sum)] for name, sum in names if sum]
 
         g_0 = self.matrix(of("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], self.indexed("g_0"))
         christoffel = list(self._christoffel(steps.christoffel))
-        energies: list[list[Matrix | Line]] = []
-        for text, latex, sum in map(e.named, "TUL"):
-            energies.append([self.formula(of(text, latex), sum)])
+        energies: Rows = [[self.formula(of(text, latex), sum)] for text, latex, sum in map(e.named, "TUL")]
         return [
             Section("Jacobians of the links", "(7.16)–(7.19)", jacobians(links)),
             Section("Jacobians of the rotors", "(7.25)–(7.29)", jacobians(rotors)),
@@ -134,7 +132,7 @@ class _Writer:
     def torques(self) -> list[Section]:
         """The equations of motion, and the regressor."""
         e, style = self.e, self.style
-        torques: list[list[Matrix | Line]] = []
+        torques: Rows = []
         for i in range(e.n):
             parts = [
                 f"{style.minus} {part[1:]}" if part.startswith(style.minus) else part
@@ -144,7 +142,7 @@ class _Writer:
         for x in self.ring.letters:
             if isinstance(x, Difference):
                 torques.append([Line(style.name(x, 1), [style.of(x.meaning, x.latex_of_parts)])])
-        regressor: list[list[Matrix | Line]] = [[Line(x, terms)] for x, terms in e.regressor.rows(style)]
+        regressor: Rows = [[Line(x, terms)] for x, terms in e.regressor.rows(style)]
         return [
             Section("Equations of motion", "(7.42)", torques),
             Section("Dynamic parameters and regressor", "(7.77), (7.81)", regressor, "all other entries of Y vanish"),
@@ -155,7 +153,7 @@ class _Writer:
         from dalembert.mechanics.symbols.printers import LatexOf, TextOf
 
         e, style = self.e, self.style
-        names, follows = {x.name: style.name(x, 1) for x in e.form.q}, list[list[Matrix | Line]]()
+        names, follows = {x.name: style.name(x, 1) for x in e.form.q}, Rows()
         printer = (LatexOf if isinstance(style, Latex) else TextOf)(names)
         for x, value in zip(e.tree.form.q, e.gamma, strict=True):
             mark = "'" if x.name in names else ""  # coordinates that have the same name as a joint of the tree

@@ -66,15 +66,15 @@ def differences(
 
 def _candidates(formulas: Sequence[Polynomial], k: int, lengths: list[int]) -> list[tuple[int, int]]:
     """Lengths y, with a sign, for which some formula contains a multiple of x ± y: (y's number, sign) for letter x."""
-    unit, seen = 1 << (WIDTH * k), set[tuple[int, int]]()
+    unit, pairs = 1 << (WIDTH * k), set[tuple[int, int]]()
     for polynomial in formulas:
         for monomial, c in polynomial.terms.items():
             if (monomial >> (WIDTH * k)) & FIELD == 1:
                 for other in lengths:
                     d = polynomial.terms.get(monomial - unit + (1 << (WIDTH * other)), 0)
                     if other != k and d in (c, -c):
-                        seen.add((other, 1 if d == c else -1))
-    return sorted(seen)
+                        pairs.add((other, 1 if d == c else -1))
+    return sorted(pairs)
 
 
 def _difference(ring: Ring, k: int, other: int, sign: int, far_end: str | None, spelt: bool) -> Difference:

@@ -88,10 +88,14 @@ def _by_inertia(x: Polynomial) -> Sum:
 
 def _common_angles(x: Polynomial) -> int:
     """The cosines and sines common to all terms, as a monomial."""
-    powers = [dict(x.ring.exponents(monomial)) for monomial in x.terms]
-    shared = set.intersection(*(set(p) for p in powers))
-    angles = (k for k in shared if x.ring.letters[k].kind in TRIGONOMETRIC)
-    return sum(min(p[k] for p in powers) << (WIDTH * k) for k in angles)
+    shared = common_factors(map(x.ring.exponents, x.terms))
+    return sum(e << (WIDTH * k) for k, e in shared.items() if x.ring.letters[k].kind in TRIGONOMETRIC)
+
+
+def common_factors(products: Iterable[Iterable[tuple[int, int]]]) -> dict[int, int]:
+    """The letters that occur in all products, by their numbers, with their smallest exponents."""
+    powers = [dict(factors) for factors in products]
+    return {k: min(p[k] for p in powers) for k in powers[0] if all(k in p for p in powers)}
 
 
 def by_angle(x: Polynomial) -> Sum:

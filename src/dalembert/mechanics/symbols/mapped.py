@@ -67,7 +67,8 @@ def labels_of(robot: Robot) -> list[str]:
     names = [joint.name for joint in robot.tree_joints]
     endings = [re.search(r"(\d+'*)$", name) for name in names]
     written = [match[1] if match else "" for match in endings]
-    if robot.in_coordinates or not all(written) or len(set(written)) < len(written):
+    tied = (robot.loops or robot.couplings) and not robot.in_coordinates
+    if not tied or not all(written) or len(set(written)) < len(written):
         return [str(k) for k in range(1, len(names) + 1)]
     return written
 

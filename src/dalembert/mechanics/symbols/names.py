@@ -109,6 +109,40 @@ def braced(subscript: str) -> str:
     return subscript if len(subscript) == 1 else f"{{{subscript}}}"
 
 
+def parameter_letter(name: str) -> Letter:
+    """The symbol of a parameter, as in ``arm.equations(parameters="all")``.
+
+    >>> [parameter_letter(name).text for name in ("m_2", "mx_2", "Ixy_2", "Im_2", "Fs+_2")]
+    ['m_2', 'm_2ℓ_C2x', 'Î_2xy', 'I_m2', 'F_s2⁺']
+    >>> [parameter_letter(name).text for name in ("Fst_2", "mu_2", "eta1_2", "sin2_1", "Fv_5_6")]
+    ['F_st2', 'μ_2', 'η_1,2', 'sin2_1', 'F_v5,6']
+    """
+    kind, _, joints = name.partition("_")
+    numbers = joints.replace("'", "").split("_")
+    if not all(map(str.isdigit, numbers)):
+        return Letter(name, rf"\mathrm{{{name}}}", name, "friction")
+    k, index = joints.replace("_", ","), int(numbers[0])
+    forms = {  # name, LaTeX, text, meaning
+        "m": (name, f"m_{braced(k)}", name, "mass"),
+        "Im": (f"I_m{joints}", rf"I_{{m_{braced(k)}}}", f"I_m{k}", "tensor"),
+        "Fs+": (f"F_s{k}p", f"F_{{s{k}}}^{{+}}", f"F_s{k}⁺", "friction"),
+        "Fs-": (f"F_s{k}n", f"F_{{s{k}}}^{{-}}", f"F_s{k}⁻", "friction"),
+        "offset": (f"tau_0{k}", rf"\tau_{{0,{k}}}", f"τ_0,{k}", "friction"),
+    }
+    for x in "xyz":
+        forms[f"m{x}"] = (f"ml_{k}{x}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{x}}}", f"m_{k}ℓ_C{k}{x}", "mass")
+        for y in "xyz":
+            forms[f"I{x}{y}"] = (f"Ih_{k}{x}{y}", rf"\hat{{I}}_{{{k}{x}{y}}}", f"Î_{k}{x}{y}", "tensor")
+    if kind not in forms:
+        word = next((word for word in GREEK if kind.startswith(word)), "")
+        if word:  # η_1,3 of eta1_3
+            below = ",".join(filter(None, (kind.removeprefix(word), k)))
+            forms[kind] = (name, rf"\{word}_{{{below}}}", f"{GREEK[word]}_{below}", "friction")
+        elif kind.startswith("F") and kind != "F":  # F_st3 of Fst_3
+            forms[kind] = (f"F_{kind[1:]}{joints}", f"F_{{{kind[1:]}{k}}}", f"F_{kind[1:]}{k}", "friction")
+    return Letter(*forms.get(kind, (name, rf"\mathrm{{{kind}}}_{braced(k)}", name, "friction")), index)
+
+
 def joint_variable(index: int, revolute: bool, dots: int = 0, label: str = "") -> Letter:
     """ϑ_i or d_i, or a time derivative of it; ``label`` is the number as it is written, if that differs."""
     accent = ("", r"\dot", r"\ddot")[dots]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.coordinates.closure import CoupledMechanism, mechanism_of
 from dalembert.mechanics.coordinates.formula import Formula
-from dalembert.mechanics.symbols.body_symbols import LagrangeSteps, steps_of
 from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.mechanics.symbols.mapped import affine, in_linear_coordinates, labels_of
-from dalembert.mechanics.symbols.present import Equations, Origin
-from dalembert.mechanics.symbols.symbolic_mechanism import model
-from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
+from dalembert.mechanics.symbols.present import Equations
+from dalembert.mechanics.symbols.symbolic_mechanism import model, twelfths
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.robot.model.robot import Robot
 
@@ -44,46 +40,48 @@ def equations_of(
             f"arm '{robot.name}' has no closed form: its joints do not follow q linearly (they do in parallelograms, with mimic "
             "joints and coupling matrices, and formulas may be applied once); arm.tree.equations() gives the equations of the tree"
         )
-    form = closed_form(model(robot, parameters, _labels(robot, mechanism)), progress)
-    # module-level functions, not closures, so that equations can be pickled
-    origin = Origin(partial(_steps, form), partial(_form, robot, mechanism, "all"), parameters == "numbers")
-    if not isinstance(mechanism, CoupledMechanism):
-        return Equations(robot.name, form, replace(origin, recursion=partial(SymbolicRecursion, robot, parameters)))
-    in_y, (T, b) = in_linear_coordinates(form, robot, mechanism), affine(mechanism)
-    tree, n = partial(_tree, robot, mechanism, form, origin), mechanism.tree.n
-    if robot.in_coordinates and not (bare := robot.without_coordinates()).ties:
-        # y are the joints of an ordinary arm under another name, which come first in its tree
-        tree, n = partial(_on_joints, bare, parameters), len(bare.tree_joints)
-    return Equations(robot.name, in_y, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
+    form = closed_form(model(robot, parameters, labels_of(robot)), progress)
+    if isinstance(mechanism, CoupledMechanism):
+        return ChainEquations(robot, mechanism, parameters, form)
+    return Equations(robot, parameters, form)
 
 
-def _labels(robot: Robot, mechanism: AnyMechanism) -> Sequence[str]:
-    return () if mechanism.identity else labels_of(robot)
+class ChainEquations(Equations):
+    """The equations of a closed chain or of coupled joints, in their own coordinates; ``on_tree`` are those of the tree."""
+
+    def __init__(self, robot: Robot, mechanism: CoupledMechanism, parameters: str, on_tree: ClosedForm) -> None:
+        super().__init__(robot, parameters, in_linear_coordinates(on_tree, robot, mechanism))
+        self.mechanism, self.on_tree = mechanism, on_tree
+        self.labels = [str(k) for k in range(1, self.n + 1)]
+        bare = robot.without_coordinates() if robot.in_coordinates else None
+        # the ordinary arm of which y are the joints under another name; they come first in its tree
+        self.bare = None if bare is None or bare.ties else bare
+
+    def _augmented(self) -> ClosedForm:
+        form = closed_form(model(self.robot, "all", labels_of(self.robot)))
+        return in_linear_coordinates(form, self.robot, self.mechanism)
+
+    @cached_property
+    def tree(self) -> Equations:
+        """The equations of the tree whose joints follow q, numbered as in the equations of the chain."""
+        if self.bare is None:
+            return Equations(self.robot, self.lettering, self.on_tree, ", its tree")
+        on_joints = equations_of(self.bare, mechanism_of(self.bare), self.lettering)
+        assert isinstance(on_joints, Equations)  # no formula is applied
+        return on_joints
+
+    @cached_property
+    def gamma(self) -> sympy.ImmutableMatrix:
+        """γ(q), the joint variables of the tree as functions of q."""
+        n = len((self.bare or self.robot).tree_joints)
+        T, b = (sympy.Matrix(x[:n]) for x in affine(self.mechanism))
+        return sympy.ImmutableMatrix(T.applyfunc(sympy.nsimplify) * self.q + b.applyfunc(_turns))
 
 
-def _form(robot: Robot, mechanism: AnyMechanism, parameters: str, tree: bool = False) -> ClosedForm:
-    form = closed_form(model(robot, parameters, _labels(robot, mechanism)))
-    if tree or not isinstance(mechanism, CoupledMechanism):
-        return form
-    return in_linear_coordinates(form, robot, mechanism)
-
-
-def _steps(form: ClosedForm) -> LagrangeSteps:
-    assert form.tree is not None
-    return steps_of(form.tree)
-
-
-def _on_joints(robot: Robot, parameters: str) -> Equations:
-    """The equations of an arm in its joint variables, to which no formula is applied."""
-    equations = equations_of(robot, mechanism_of(robot), parameters)
-    assert isinstance(equations, Equations)
-    return equations
-
-
-def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: Origin) -> Equations:
-    """The equations of the tree, with its joints numbered as in the equations of the closed chain."""
-    own = replace(origin, augmented=partial(_form, robot, mechanism, "all", tree=True))
-    return Equations(f"{robot.name}, its tree", form, own, labels_of(robot))
+def _turns(angle: float) -> Any:
+    """A constant angle: a multiple of π/12 as one."""
+    number = twelfths(angle)
+    return sympy.Float(angle) if number is None else sympy.pi * sympy.Rational(number, 12)
 
 
 class FormulaEquations:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +13,21 @@ import numpy as np
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.mechanics.symbols.body_symbols import BodyStep, LagrangeSteps
-from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress
+from dalembert.mechanics.symbols.body_symbols import BodyStep, LagrangeSteps, steps_of
+from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.mechanics.symbols.derivation import derivation
 from dalembert.mechanics.symbols.differences import Difference, differences
 from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_angle, by_inertia, grouped, shortest, times
 from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, braced
 from dalembert.mechanics.symbols.ring import Polynomial, mapped, mapped_half
-from dalembert.mechanics.symbols.symbolic_mechanism import SAME
+from dalembert.mechanics.symbols.symbolic_mechanism import model
 from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
 from dalembert.mechanics.symbols.symbolic_regressor import Regressor
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, broken, padded, text_width, wrapped
+from dalembert.robot.model.robot import Robot
 
 MANY = 400  # terms of B, C and g above which text() is a summary
 PARTS = {
@@ -46,25 +46,6 @@ class EquationValues:
     C: Array
     g: Array
     tau: Array
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The origins of equations, each computed on request.
-
-    steps      every link and rotor separately, on the tree
-    augmented  the same robot with parameters="all"
-    numbers    whether the equations have parameters="numbers"
-    tree       the equations of the tree, and T, b of q = T y + b, if joints follow others
-    recursion  the Newton–Euler recursion with these symbols, if no joint follows another
-    """
-
-    steps: Callable[[], LagrangeSteps]
-    augmented: Callable[[], ClosedForm]
-    numbers: bool = False
-    tree: Callable[[], Equations] | None = None
-    gamma: tuple[Sequence[Sequence[float]], Sequence[float]] | None = None
-    recursion: Callable[[Sequence[Letter]], SymbolicRecursion] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,9 +84,10 @@ class Equations:
     C_12 = −m_ℓ2 a_1 ℓ_2 s_2 (ϑ̇_1 + ϑ̇_2)
     """
 
-    def __init__(self, name: str, form: ClosedForm, origin: Origin, labels: Sequence[str] = ()) -> None:
-        self.name, self.form, self.n, self._origin = name, form, form.n, origin
-        self.labels = tuple(labels) or tuple(map(str, range(1, form.n + 1)))  # the numbers of the joints, as written
+    def __init__(self, robot: Robot, parameters: str, form: ClosedForm, of: str = "") -> None:
+        self.name, self.form, self.n, self.robot = robot.name + of, form, form.n, robot
+        self.lettering = parameters  # which numbers have letters: "nonzero", "all" or "numbers"
+        self.labels = [x.label for x in form.q]  # the numbers of the joints, as written
 
     def __repr__(self) -> str:
         return f"<Equations of {self.name!r}: {self.n} joints, {self.size} terms in B, C and g>"
@@ -113,9 +95,7 @@ class Equations:
     @property
     def size(self) -> int:
         """The number of terms of B, the Christoffel symbols and g when multiplied out."""
-        f, n = self.form, range(self.n)
-        c = (f.christoffel[i][j][k] for i in n for j in n for k in range(j, self.n))
-        return sum(map(len, c)) + sum(map(len, f.g)) + sum(len(f.B[i][j]) for i in n for j in range(i, self.n))
+        return sum(map(len, self.form.polynomials()))
 
     # -- sums, as written ------------------------------------------------------------------------
 
@@ -269,17 +249,22 @@ class Equations:
     @cached_property
     def regressor(self) -> Regressor:
         """Y and π with τ = Y π, S (7.81), (7.83), (7.84)."""
-        return Regressor(self.form, self._origin.augmented(), self._origin.numbers, self.with_angles)
+        return Regressor(self.form, self._augmented(), self.lettering == "numbers", self.with_angles)
+
+    def _augmented(self) -> ClosedForm:
+        """The closed form of the same robot with parameters="all"."""
+        return closed_form(model(self.robot, "all", self.labels))
 
     @cached_property
     def steps(self) -> LagrangeSteps:
         """Every link and rotor separately, as polynomials: the basis of ``bodies`` and ``derivation``."""
-        return self._origin.steps()
+        assert self.form.tree is not None
+        return steps_of(self.form.tree)
 
     @cached_property
     def tree(self) -> Equations:
         """The equations of the tree whose joints follow q; for an ordinary arm, these equations themselves."""
-        return self if self._origin.tree is None else self._origin.tree()
+        return self
 
     @cached_property
     def bodies(self) -> dict[str, BodyEquations]:
@@ -318,12 +303,7 @@ class Equations:
         >>> da.load("parallelogram").equations().gamma.T
         Matrix([[theta_1', -theta_1' + theta_1'', theta_1' - theta_1'' + pi, theta_1'']])
         """
-        if self._origin.gamma is None:
-            return self.q
-        T, b = self._origin.gamma
-        return sympy.ImmutableMatrix(
-            sympy.Matrix(T).applyfunc(sympy.nsimplify) * self.q + sympy.Matrix(b).applyfunc(_turns)
-        )
+        return self.q
 
     @cached_property
     def friction(self) -> sympy.ImmutableMatrix:
@@ -397,12 +377,12 @@ class Equations:
         >>> da.load("planar-2r").equations().recursion.omega_dot_m[1].T  # S 7.5.3
         Matrix([[0, 0, k_r2*thetaddot_2 + thetaddot_1]])
         """
-        if self._origin.recursion is None:
+        if self.robot.loops or self.robot.couplings:
             raise DalembertError(
                 f"'{self.name}' has joints that follow others, and the recursion runs on its tree: "
                 "use arm.tree.equations().recursion"
             )
-        return self._origin.recursion(self.form.ring.letters)
+        return SymbolicRecursion(self.robot, self.lettering, self.form.ring.letters)
 
     # -- one term --------------------------------------------------------------------------------
 
@@ -632,13 +612,6 @@ class Equations:
             else:
                 out.append({"slide": q, "velocity": qd, "acceleration": qdd}[letter.kind][..., letter.index - 1])
         return out
-
-
-def _turns(angle: float) -> Any:
-    """A constant angle: a multiple of π/12 as one."""
-    twelfths = angle / (math.pi / 12)
-    whole = round(twelfths)
-    return sympy.pi * sympy.Rational(whole, 12) if abs(twelfths - whole) < SAME else sympy.Float(angle)
 
 
 def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:

@@ -16,8 +16,7 @@ from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.friction import coulomb, viscous
 from dalembert.mechanics.equations.regressor import carried_share
 from dalembert.mechanics.symbols.laws import torque_of
-from dalembert.mechanics.symbols.names import Letter, braced, joint_variable, letter, sign_of
-from dalembert.mechanics.symbols.parameter_names import parameter_letter
+from dalembert.mechanics.symbols.names import Letter, braced, joint_variable, letter, parameter_letter, sign_of
 from dalembert.mechanics.symbols.ring import Polynomial, Ring, exact, tidy
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia, Moments
@@ -58,7 +57,6 @@ class SymbolicInertia(Inertia):
 class Model:
     """A robot with symbols for its numbers, as the equations of motion take it.
 
-    labels    the numbers of its joints as they are written
     tree      its mechanism: joints about or along z, revolute joints without offset
     weighing  the tree as gravity acts on it; the same object unless weight is carried (:attr:`Link.weight`)
     phases    the offsets of revolute joints that are not quarter turns, which are part of the frames
@@ -71,7 +69,6 @@ class Model:
 
     ring: Ring
     parameters: str
-    labels: Sequence[str]
     tree: Mechanism
     weighing: Mechanism
     phases: list[float]
@@ -236,7 +233,7 @@ class _Builder:
         if payload is not None and tree.tip_body >= 0:
             parts[tree.tip_body].append(("L", payload.seen_from(tree.tip)))
         return Model(
-            ring, self.letters.parameters, self.letters.labels, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
+            ring, self.letters.parameters, tree, weighing, self.phases, parts, self.further, q, slides, v, a,
             self._pi(tree),
         )  # fmt: skip
 
@@ -284,7 +281,7 @@ class _Builder:
             row = self.rows[index - 1]
             earlier = index - 1 if self.convention == "modified" else index
             alpha: Any = row.alpha
-            exact = _quarter(row.alpha) is not None if L.parameters == DESIGN else _special(row.alpha)
+            exact = _quarter(row.alpha) is not None if L.parameters == DESIGN else twelfths(row.alpha) is not None
             if L.parameters != "numbers" and not exact:
                 alpha = self._angle(row.alpha, earlier)
             symbolic = joint_of(
@@ -481,6 +478,7 @@ class _Builder:
         return replace(L.exact_placement(Placement(base.rotation)), translation=at)
 
 
-def _special(angle: float) -> bool:
-    twelfths = angle / (math.pi / 12)
-    return abs(twelfths - round(twelfths)) < SAME
+def twelfths(angle: float) -> int | None:
+    """The multiple of π/12 that an angle is, if it is one."""
+    number = angle / (math.pi / 12)
+    return round(number) if abs(number - round(number)) < SAME else None

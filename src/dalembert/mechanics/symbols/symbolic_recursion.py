@@ -15,7 +15,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.recursion import NewtonEulerSteps, recursion
-from dalembert.mechanics.symbols.closed_form import JointCircles, Seen, see
+from dalembert.mechanics.symbols.closed_form import GroupPlace, JointCircles, group_places, replace_pairs
 from dalembert.mechanics.symbols.grouped_sums import Sum, grouped
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.ring import FIELD, Polynomial
@@ -73,13 +73,13 @@ class SymbolicRecursion:
         inertias = [body.inertia if numbers else self._inertia(i, body.inertia) for i, body in enumerate(whole.bodies)]
         augmented = (replace(body, inertia=x, link=x) for body, x in zip(tree.bodies, inertias, strict=True))
         circles = JointCircles(self._model)
-        seen = see(self._model, circles)
+        places = group_places(self._model, circles)
         q = [
             Angle(*circles({i + 1: 1})) if body.revolute else self._model.slides[i]
             for i, body in enumerate(tree.bodies)
         ]
         steps = recursion(replace(tree, bodies=tuple(augmented)), q, self._model.qd, self._model.qdd)
-        short, zero = _Sums(circles, seen), ring.number(0)
+        short, zero = _Sums(circles, places), ring.number(0)
         self._steps = {
             f.name: [Vec(short(x + zero) for x in v) for v in getattr(steps, f.name)]
             for f in fields(NewtonEulerSteps)[:-1]
@@ -180,16 +180,16 @@ def _by_motion(x: Polynomial) -> Sum:
 class _Sums:
     """Writes c_1 c_2 − s_1 s_2 as c_12 for consecutive joints with parallel axes."""
 
-    def __init__(self, circles: JointCircles, seen: Sequence[Seen]) -> None:
+    def __init__(self, circles: JointCircles, places: Sequence[GroupPlace]) -> None:
         self.circles = circles
         self.pairs: list[tuple[dict[int, int], dict[int, int]]] = []
         bodies = circles.model.tree.bodies
         runs: list[list[tuple[int, int]]] = []  # joints with parallel axes up to each, with their directions
-        for i, at in enumerate(seen):
+        for i, at in enumerate(places):
             p = bodies[i].parent
             before = runs[p] if p >= 0 and at.turn is None else []
             runs.append([*before, (i + 1, at.sigma)] if bodies[i].revolute else before if at.turn is None else [])
-        for length in range(1, len(seen)):
+        for length in range(1, len(places)):
             for run in runs:
                 if len(run) > length:
                     *first, (joint, sigma) = run[-length - 1 :]
@@ -200,19 +200,13 @@ class _Sums:
 
     def __call__(self, x: Polynomial) -> Polynomial:
         for a, b in self.pairs:
-            (ca, sa), (cb, sb) = self.circles(a), self.circles(b)
-            c, s = self.circles({**a, **b})
-            x = _replaced(x, ca * cb, -1 * (sa * sb), c)
-            x = _replaced(x, sa * cb, ca * sb, s)
+            x = self._sum(x, a, b)
         return x
 
-
-def _replaced(x: Polynomial, first: Polynomial, second: Polynomial, by: Polynomial) -> Polynomial:
-    """k (first + second) → k by, wherever both have the same factor k."""
-    ((m1, k1),), ((m2, k2),) = first.terms.items(), second.terms.items()
-    mask = FIELD * (m1 | m2)  # all powers of the four letters
-    for rest in [m - m1 for m in x.terms if m & mask == m1]:
-        c1, c2 = x.terms[rest + m1] * k1, x.terms.get(rest + m2, 0) * k2  # k1 and k2 are ±1
-        if c2 != 0 and abs(c1 - c2) <= 1e-12 * abs(c1):
-            x = x + Polynomial(x.ring, {rest: c1}) * (by - first - second)
-    return x
+    def _sum(self, x: Polynomial, a: dict[int, int], b: dict[int, int]) -> Polynomial:
+        """c_a c_b − s_a s_b → cos(φ_a + φ_b) and s_a c_b + c_a s_b → sin(φ_a + φ_b)."""
+        (ca, sa), (cb, sb), (c, s) = self.circles(a), self.circles(b), self.circles({**a, **b})
+        terms, (letters,) = dict(x.terms), (ca * sa * cb * sb).terms
+        replace_pairs(terms, ca * cb, -(sa * sb), lambda: c, FIELD * letters)
+        replace_pairs(terms, sa * cb, ca * sb, lambda: s, FIELD * letters)
+        return Polynomial(x.ring, terms) * x.ring.number(1)  # squares of new sines are reduced

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.environment.cached_property import cached_property
@@ -21,15 +20,6 @@ from dalembert.robot.model.robot import Robot
 
 if TYPE_CHECKING:
     import sympy
-
-
-@dataclass(frozen=True)
-class RegressorColumn:
-    """One parameter of π: its letter, its expression, and its column of Y."""
-
-    letter: Letter
-    parameter: Polynomial
-    y: list[Polynomial]
 
 
 class Regressor:
@@ -68,10 +58,10 @@ class Regressor:
         """``form`` is in its own letters, ``augmented`` the same robot with parameters="all", ``with_angles`` that of Equations."""
         self._form, self._augmented, self._with_angles = form, augmented, with_angles
         columns = list(_columns(form, augmented, numbers))
-        self._y = [[column.y[i] for column in columns] for i in range(form.n)]
-        self._ring, spelt = differences(form.ring, [x.parameter for x in columns], {}, spelt=True)
-        self._pi = [by_inertia(spelt(column.parameter)) for column in columns]
-        self._titles = [column.letter for column in columns]
+        self._y = [[y[i] for _, _, y in columns] for i in range(form.n)]
+        self._ring, spelt = differences(form.ring, [parameter for _, parameter, _ in columns], {}, spelt=True)
+        self._pi = [by_inertia(spelt(parameter)) for _, parameter, _ in columns]
+        self._titles = [letter for letter, _, _ in columns]
         self.names = tuple(x.name for x in self._titles)
 
     def __repr__(self) -> str:
@@ -140,8 +130,10 @@ def parameters_with_payload(robot: Robot) -> list[tuple[str, str]]:
     return out
 
 
-def _columns(form: ClosedForm, augmented: ClosedForm, numbers: bool) -> Iterator[RegressorColumn]:
-    """∂τ/∂π_k for the letters of ``augmented`` in which τ is linear, with their expressions in the letters of ``form``."""
+def _columns(
+    form: ClosedForm, augmented: ClosedForm, numbers: bool
+) -> Iterator[tuple[Letter, Polynomial, list[Polynomial]]]:
+    """The letters of ``augmented`` in which τ is linear, their expressions in those of ``form``, and ∂τ/∂π_k."""
     ring, torques = augmented.ring, [_torque(augmented, i) for i in range(augmented.n)]
     inertial = {name.name: k for k, (name, _) in enumerate(form.pi)}
     expressions = {name.name: x for name, x in form.pi}
@@ -158,7 +150,7 @@ def _columns(form: ClosedForm, augmented: ClosedForm, numbers: bool) -> Iterator
             parameter = form.ring.number(letter.value) if numbers else known[letter.name]
         y = [x.derivative({k: {0: 1}}) for x in torques]
         if any(y) and parameter:
-            yield RegressorColumn(letter, parameter, [_in_numbers(x) for x in y] if numbers else y)
+            yield letter, parameter, [_in_numbers(x) for x in y] if numbers else y
 
 
 def _torque(form: ClosedForm, i: int) -> Polynomial:

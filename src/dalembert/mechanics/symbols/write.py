@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dalembert.mechanics.symbols.grouped_sums import Sum
@@ -95,6 +95,21 @@ class Latex(Text):
     def decimal(self, digits: str, e: str, power: str) -> str:
         """1.2 \\cdot 10^{-5}"""
         return digits + (rf" \cdot 10^{{{int(power)}}}" if power else "")
+
+
+def assembled(own: str, groups: Sequence[tuple[bool, str, Sequence[str]]], style: Text) -> str:
+    """own ± factor (name + name …) …, from (negative, factor, names); the factor 1 is the empty string.
+
+    >>> assembled("Î_1zz", [(False, "", ["Î_2yy"]), (True, "a_1²", ["m_1", "m_2"])], Text())
+    'Î_1zz + Î_2yy − a_1² (m_1 + m_2)'
+    """
+    text = own
+    for negative, factor, names in groups:
+        inside = f" {style.plus} ".join(names)
+        if len(names) > 1 and (factor or negative):
+            inside = f"({inside})"
+        text += f" {style.minus if negative else style.plus} " + (f"{factor} {inside}" if factor else inside)
+    return text
 
 
 # -- long lines ---------------------------------------------------------------------------------

@@ -19,10 +19,9 @@ from dalembert.base.environment.short_repr import brief
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import SAME, carried_share
 from dalembert.mechanics.symbols.hidden_parameters import Field, Number, hidden_changes, seats_of
-from dalembert.mechanics.symbols.names import Letter
-from dalembert.mechanics.symbols.parameter_names import assembled, parameter_letter
+from dalembert.mechanics.symbols.names import Letter, parameter_letter
 from dalembert.mechanics.symbols.sympy_package import sympy
-from dalembert.mechanics.symbols.write import Latex, Text
+from dalembert.mechanics.symbols.write import Latex, Text, assembled
 from dalembert.work.identification.fitting.base_parameters import (
     TOLERANCE,
     BaseParameters,

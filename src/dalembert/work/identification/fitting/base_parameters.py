@@ -21,8 +21,8 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
 from dalembert.mechanics.equations.regressor import INERTIAL
-from dalembert.mechanics.symbols.parameter_names import assembled, parameter_letter
-from dalembert.mechanics.symbols.write import Text
+from dalembert.mechanics.symbols.names import parameter_letter
+from dalembert.mechanics.symbols.write import Text, assembled
 from dalembert.work.identification.fitting.joint_columns import JointColumns
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 
