@@ -80,12 +80,11 @@ if TYPE_CHECKING:
     from dalembert.work.trajectory.kinematics.configurations import inverse_kinematics
     from dalembert.work.trajectory.planning.cartesian import circle, line
     from dalembert.work.trajectory.planning.events import PayloadEvent, WrenchEvent
-    from dalembert.work.trajectory.planning.fourier import fourier
     from dalembert.work.trajectory.planning.joined import join
     from dalembert.work.trajectory.planning.monotone import InterpolationWarning
     from dalembert.work.trajectory.planning.motion_doubts import MotionWarning
     from dalembert.work.trajectory.planning.motion_file import read_trajectory
-    from dalembert.work.trajectory.planning.profiles import polynomial, trapezoidal, triangular
+    from dalembert.work.trajectory.planning.profiles import fourier, polynomial, trapezoidal, triangular
     from dalembert.work.trajectory.planning.splines import spline
     from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -119,11 +118,10 @@ _LATER = {
         "work.trajectory.kinematics.configurations": "inverse_kinematics",
         "work.trajectory.planning.motion_file": "read_trajectory",
         "work.trajectory.planning.events": "PayloadEvent WrenchEvent",
-        "work.trajectory.planning.fourier": "fourier",
         "work.trajectory.planning.joined": "join",
         "work.trajectory.planning.motion_doubts": "MotionWarning",
         "work.trajectory.planning.monotone": "InterpolationWarning",
-        "work.trajectory.planning.profiles": "polynomial trapezoidal triangular",
+        "work.trajectory.planning.profiles": "fourier polynomial trapezoidal triangular",
         "work.trajectory.planning.splines": "spline",
         "work.trajectory.planning.trajectory": "Trajectory",
         "views.web.live_page": "write_page",

@@ -22,7 +22,7 @@ from dalembert.errors import ClosureError, SimulationError
 from dalembert.mechanics.motion.methods import METHODS
 from dalembert.work.simulation.closing import Place, at_instant, check_closure_within_step
 from dalembert.work.simulation.task import Task, check_limits, check_numbers
-from dalembert.work.tip.controller import OperationalController, flown_over
+from dalembert.work.tip.controller import OperationalController, check_singularity_between
 
 Motion = tuple[Array, Array]  # q, qd
 LATEST = 100  # states that are kept to identify the joint that diverged first
@@ -67,7 +67,7 @@ def _speeds(task: Task, state: list[Array]) -> Array:
 def _look_back(task: Task, t: Array, q: Array) -> None:
     """Raise an error if a controller of the tip has passed a singularity; q is (*batch, instants, n) at the times t."""
     if isinstance(task.function, OperationalController):
-        flown_over(task.function, t[: q.shape[-2]], q)
+        check_singularity_between(task.function, t[: q.shape[-2]], q)
 
 
 class _Records:

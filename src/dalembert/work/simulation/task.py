@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arm import Arm
 from dalembert.arm.damping import NONE, Pole
 from dalembert.base.arrays import Array, double, shown, which_state
 from dalembert.base.environment.cached_property import cached_property
@@ -30,9 +31,7 @@ from dalembert.work.simulation.time_steps import Steps, make_steps
 from dalembert.work.tip.controller import OperationalController
 from dalembert.work.trajectory.planning.limits import position_limits
 from dalembert.work.trajectory.planning.motion_checks import check_choice
-
-if TYPE_CHECKING:
-    from dalembert.arm import Arm
+from dalembert.work.trajectory.planning.time_breaks import breaks_of
 
 Function = Callable[[float, Array, Array], Any]
 WRENCH = "a wrench has 6 components"
@@ -153,7 +152,7 @@ class Task:
 
     def followed_along(self) -> Array | None:
         """q_d at the records, (…, records, n); None if no joint motion is followed."""
-        control = self.controller or self.followed
+        control = self.control
         return control.followed(self._recorded[1], self.arm.n)[0] if control is not None and control.tracks else None
 
     def _moved(self, t: Array) -> Array:
@@ -183,7 +182,7 @@ class Task:
             q0=q, qd0=qd,
             constants={name: self.part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
             bases=bases, base_function=None if function is None else lambda t: self.part(function(t), index),
-            grid=self.grid.only(k),
+            grid=self.grid.between(k, k + 1),
         )  # fmt: skip
 
     # -- torque and wrench from Python: at one time of step k, or at many times, one per step -----------------------
@@ -214,9 +213,12 @@ class Task:
     def base_along(self) -> tuple[Array, ...]:
         """Motion of the base at the records: (…, N, 9)."""
         k, t = self._recorded
-        if self.base_function is not None:
-            return (self._moved(t),)
-        return () if self.bases is None else (self._held(self.bases, k),)
+        return (self._moved(t),) if self.base_function is not None else self.base_at(k, t)
+
+    @property
+    def control(self) -> Controller | None:
+        """The controller, also where the torques that it computed are known."""
+        return self.controller or self.followed
 
     @property
     def _recorded(self) -> tuple[Any, Any]:
@@ -251,7 +253,7 @@ class Task:
 
     def driven(self) -> Task:
         """The same task with torques held over each step, initially zero, instead of its controller."""
-        grid, plan = self.grid.each_by_itself(), self.plan
+        grid, plan = replace(self.grid, cuts=np.empty(0, np.intp)), self.plan  # each step stands for itself
         rows = self.grid.row(np.arange(len(grid.h)))
         wrenches, bases = (
             values if values is None or values.shape[-2] == 1 else values[..., rows, :]
@@ -449,8 +451,9 @@ def _with_inputs(arm: Arm, request: SimulationRequest, restitution: float) -> Ta
         raise DalembertError(
             f"{duration:g} s in steps of {step:g} s are more than {MOST_SAMPLES:g} steps; use a larger step"
         )
-    driving = request.torque if sampling is None else sampling.upto(duration)
-    grid = make_steps(duration, step, int(every), (driving, request.tip_wrench, request.base_motion))
+    breaks = breaks_of(request.torque) if sampling is None else sampling.breaks(duration)
+    breaks = np.concatenate([breaks, breaks_of(request.tip_wrench), breaks_of(request.base_motion)])
+    grid = make_steps(duration, step, int(every), breaks)
     task = Task(arm, q0, qd0, duration, step, int(every), Plan(), (), grid, sampling=sampling)
     if callable(request.tip_wrench):
         task.wrench_function = request.tip_wrench
@@ -621,12 +624,7 @@ def beyond(task: Task, joint: int, value: float, t: float, index: Any) -> Simula
 
 
 def check_numbers(
-    task: Task,
-    q: Array,
-    qd: Array,
-    t: Array,
-    index: tuple[int, ...] = (),
-    before: tuple[Array, Array] | None = None,
+    task: Task, q: Array, qd: Array, t: Array, index: tuple[int, ...] = (), before: tuple[Array, Array] | None = None
 ) -> None:
     """Raise an error for the first time at which the state, or state ``index`` of the batch, is no longer finite.
 

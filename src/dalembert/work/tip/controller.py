@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.base.arrays import Array, at_once, double, which_state
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.mechanics.motion.control import TipLaw
-from dalembert.work.tip.contact_friction import refuse_loads
 from dalembert.work.tip.operational import SINGULAR, OperationalSpace
+from dalembert.work.trajectory.planning.limits import refuse_loads
 from dalembert.work.trajectory.planning.time_breaks import breaks_of_motion
 
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
@@ -214,7 +214,7 @@ def _joined(*parts: Array) -> Array:
     return np.concatenate(np.broadcast_arrays(*parts), axis=-1)
 
 
-def flown_over(control: OperationalController, t: Array, q: Array) -> None:
+def check_singularity_between(control: OperationalController, t: Array, q: Array) -> None:
     """Raise an error if a step has jumped over a kinematic singularity, which would invalidate all that follows.
 
     q (…, steps, n) at t: at the rate at which its measure fell in one step, it would be below 0 after the next.

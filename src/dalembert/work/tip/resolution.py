@@ -16,8 +16,8 @@ from dalembert.base.arrays import Array, at_once, double
 from dalembert.base.tables.sampled_motion import SampledMotion
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.mechanics.motion.methods import RK4
-from dalembert.work.tip.contact_friction import refuse_loads
 from dalembert.work.trajectory.planning.hermite import Hermite
+from dalembert.work.trajectory.planning.limits import refuse_loads
 from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 if TYPE_CHECKING:
