@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import Array, shown
+from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
 from dalembert.errors import DalembertError
 from dalembert.work.logs.log_units import sliding_joints
+from dalembert.work.trajectory.planning.motion_checks import positive_number
 
 MOST_SAMPLES = 1e8  # of a sampled controller in one run: beyond a day at 1 kHz, the times alone need 800 MB
 SAME_INSTANT = 1e-9  # of a period: a torque that arrives this close to a sample arrives with it
@@ -155,15 +156,3 @@ def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: 
         counts = np.where(sliding_joints(arm), counts, counts / (2 * np.pi))
     cutoff = None if velocity_filter is None else positive_number("velocity_filter", velocity_filter, "Hz")
     return Sampling(positive_number("rate", rate, "Hz"), late, counts, cutoff)
-
-
-def positive_number(name: str, value: Any, unit: str = "s", zero: bool = False) -> float:
-    """A finite number above 0 or, with ``zero``, of at least 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise DalembertError(f"{name} is {shown(value)}; it must be a number in {unit}") from None
-    if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
-        least = "0 or more" if zero else "more than 0"
-        raise DalembertError(f"{name} is {number:g} {unit}; it must be finite and {least}")
-    return number

@@ -163,22 +163,22 @@ def check_step(
     motion  returns (q, qd) up to then: (*batch, instants, n) each
     """
     bad = ~np.all([np.isfinite(part).all(axis=-1) for part in state[:2]], axis=0)
+    if bad.any() and task.tip is not None:
+        _again_from_python(task, k, q, qd)
     for index in np.argwhere(bad) if bad.any() else ():
         at = tuple(int(i) for i in index)
-        if task.tip is not None and np.isfinite(q[at]).all() and np.isfinite(qd[at]).all():
-            _again_from_python(task, k, q[at], qd[at], at)
         check_closure_within_step(task.arm, float(task.t[k]), x[at], q[at], qd[at], float(task.grid.h[k]), at)
     if bad.any():
         check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2], before=motion())
 
 
-def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, ...]) -> None:
-    """Repeat step k of one state from Python, where the tip's controller reports a singularity of its task."""
+def _again_from_python(task: Task, k: int, q: Array, qd: Array) -> None:
+    """Repeat step k from Python, where the tip's controller reports a singularity of its task."""
     assert task.tip is not None
     if METHODS[task.plan.method].symplectic:
         task.tip(float(task.t[k]), q, qd)
     else:
-        stepped(task.only(k, q, qd, at), [q, qd])
+        stepped(task.only(k, q, qd), [q, qd])
 
 
 def stepped(

@@ -25,12 +25,12 @@ from dalembert.mechanics.motion.methods import Method, check_method
 from dalembert.mechanics.motion.stepping import has_dry_friction
 from dalembert.robot.model.omitted_terms import SUMMANDS
 from dalembert.work.simulation.controllers import Controller
-from dalembert.work.simulation.drive_behaviour import MOST_SAMPLES, Sampling, effort_of, positive_number
+from dalembert.work.simulation.drive_behaviour import MOST_SAMPLES, Sampling, effort_of
 from dalembert.work.simulation.stiffness import closed_loop_pole, friction_pole, poses_of, sampled_remedy
 from dalembert.work.simulation.time_steps import Steps, make_steps
 from dalembert.work.tip.controller import OperationalController
 from dalembert.work.trajectory.planning.limits import position_limits
-from dalembert.work.trajectory.planning.motion_checks import check_choice
+from dalembert.work.trajectory.planning.motion_checks import check_choice, positive_number
 from dalembert.work.trajectory.planning.time_breaks import breaks_of
 
 Function = Callable[[float, Array, Array], Any]
@@ -170,20 +170,14 @@ class Task:
         constant = values[..., 0, :] if np.ndim(k) == 0 else values
         return np.broadcast_to(constant, (*values.shape[:-2], *np.shape(k), values.shape[-1]))
 
-    def only(self, k: int, q: Array, qd: Array, index: tuple[int, ...]) -> Task:
-        """Step k of state ``index`` alone, from (q, qd), with torque and wrench from Python."""
+    def only(self, k: int, q: Array, qd: Array) -> Task:
+        """Step k alone, from (q, qd), with torque and wrench from Python."""
         wrenches, bases = (
-            None if values is None else self.part(self._held(values, k), index)[None]
-            for values in (self.wrenches, self.bases)
+            None if values is None else self._held(values, k)[..., None, :] for values in (self.wrenches, self.bases)
         )
-        function = self.base_function
-        return replace(
-            self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None, twofold=self.twofold), tip=None, batch=(),
-            q0=q, qd0=qd,
-            constants={name: self.part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
-            bases=bases, base_function=None if function is None else lambda t: self.part(function(t), index),
-            grid=self.grid.between(k, k + 1),
-        )  # fmt: skip
+        plan = replace(self.plan, law="host", tip_wrench=False, tip=None, twofold=self.twofold)
+        grid = self.grid.between(k, k + 1)
+        return replace(self, plan=plan, tip=None, q0=q, qd0=qd, wrenches=wrenches, bases=bases, grid=grid)
 
     # -- torque and wrench from Python: at one time of step k, or at many times, one per step -----------------------
 
@@ -346,18 +340,21 @@ def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: in
 def _checked_base(function: Callable[[float], Any]) -> Callable[[float], Array]:
     """The user's function of time for the base motion, validated: (…, 9), with the same shape at all times."""
 
-    def at(t: float) -> Array:
+    def value_at(t: float) -> Array:
         with _explained(f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s"):
             value = double("the base_motion", function(t))
-        value = _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
-        if t and value.shape != shape:
+        return _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
+
+    shape = value_at(0.0).shape
+
+    def at(t: float) -> Array:
+        if (value := value_at(t)).shape != shape:
             raise ShapeError(
                 f"the base_motion has shape {shape} at t = 0 s but {value.shape} at t = {t:g} s; it must have the same "
                 "shape at all times"
             )
         return value
 
-    shape = at(0.0).shape
     return at
 
 

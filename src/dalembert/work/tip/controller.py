@@ -20,6 +20,7 @@ from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.mechanics.motion.control import TipLaw
 from dalembert.work.tip.operational import SINGULAR, OperationalSpace
 from dalembert.work.trajectory.planning.limits import refuse_loads
+from dalembert.work.trajectory.planning.motion_checks import finite
 from dalembert.work.trajectory.planning.time_breaks import breaks_of_motion
 
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
@@ -130,12 +131,8 @@ class OperationalController:
     def _motion(self, reference: ArrayLike | Motion) -> Motion:
         if callable(reference):
             return reference
-        op, x = self.op, double("the reference", reference)
-        if x.shape != (op.m,):
-            raise ShapeError(
-                f"the reference has shape {x.shape}; for the rows {', '.join(op.rows)} it must be ({op.m},)"
-            )
-        return lambda t: (x, np.zeros(op.m), np.zeros(op.m))
+        x = finite("the reference", reference, (self.op.m,), f" for the rows {', '.join(self.op.rows)}")
+        return lambda t: (x, np.zeros_like(x), np.zeros_like(x))
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
         gain = double(name, value)
