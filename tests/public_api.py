@@ -22,7 +22,7 @@ FILE = Path(__file__).with_suffix(".txt")
 PROMISED = {"nominal", "placed", "sizes", "touching"}  # by version 1.0; dir(arm) does not list them
 # members that other rooms of the package use: they have no underscore and are promised to nobody
 INTERNAL = {
-    *("check_model", "known", "mechanism_known", "memoryless", "tracks"),  # of controllers
+    *("check_model", "known", "memoryless", "tracks"),  # of controllers
     *(
         "columns_at",
         "friction_of",

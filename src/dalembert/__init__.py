@@ -88,11 +88,11 @@ if TYPE_CHECKING:
     from dalembert.work.trajectory.planning.cartesian import line as line
     from dalembert.work.trajectory.planning.events import PayloadEvent as PayloadEvent
     from dalembert.work.trajectory.planning.events import WrenchEvent as WrenchEvent
-    from dalembert.work.trajectory.planning.fourier import fourier as fourier
     from dalembert.work.trajectory.planning.joined import join as join
     from dalembert.work.trajectory.planning.monotone import InterpolationWarning as InterpolationWarning
     from dalembert.work.trajectory.planning.motion_doubts import MotionWarning as MotionWarning
     from dalembert.work.trajectory.planning.motion_file import read_trajectory as read_trajectory
+    from dalembert.work.trajectory.planning.profiles import fourier as fourier
     from dalembert.work.trajectory.planning.profiles import polynomial as polynomial
     from dalembert.work.trajectory.planning.profiles import trapezoidal as trapezoidal
     from dalembert.work.trajectory.planning.profiles import triangular as triangular
@@ -131,11 +131,10 @@ _LATER = {
         "work.trajectory.kinematics.configurations": "inverse_kinematics",
         "work.trajectory.planning.motion_file": "read_trajectory",
         "work.trajectory.planning.events": "PayloadEvent WrenchEvent",
-        "work.trajectory.planning.fourier": "fourier",
         "work.trajectory.planning.joined": "join",
         "work.trajectory.planning.motion_doubts": "MotionWarning",
         "work.trajectory.planning.monotone": "InterpolationWarning",
-        "work.trajectory.planning.profiles": "polynomial trapezoidal triangular",
+        "work.trajectory.planning.profiles": "fourier polynomial trapezoidal triangular",
         "work.trajectory.planning.splines": "spline",
         "work.trajectory.planning.trajectory": "Trajectory",
         "views.web.live_page": "write_page",

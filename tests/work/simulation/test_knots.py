@@ -16,6 +16,7 @@ from dalembert.work.simulation.fixed import compiled, stepped
 from dalembert.work.simulation.task import SimulationRequest, make_task
 from dalembert.work.simulation.time_steps import make_steps, time_grid
 from dalembert.work.trajectory.planning.example_7_2 import MOTIONS, example_7_2
+from dalembert.work.trajectory.planning.time_breaks import breaks_of
 
 STEPS = (1e-3, 7e-4)
 
@@ -213,16 +214,16 @@ class Knots:
 
 def test_steps_are_cut_at_knots_and_records_stay() -> None:
     h, t = time_grid(0.0105, 1e-3)
-    plain = make_steps(0.0105, 1e-3, 3, ())
+    plain = make_steps(0.0105, 1e-3, 3, np.empty(0))
     assert np.array_equal(plain.h, h) and np.array_equal(plain.t, t) and list(plain.edges) == [0, 11]
-    steps = make_steps(0.0105, 1e-3, 3, (Knots(0.0023, 0.005, 0.0051, 0.02), Knots(0.0023, -1.0)))
+    steps = make_steps(0.0105, 1e-3, 3, np.array([0.0023, 0.005, 0.0051, 0.02, 0.0023, -1.0]))
     assert np.array_equal(np.delete(steps.t, steps.cuts), t) and np.allclose(steps.t[steps.cuts], [0.0023, 0.0051])
     assert np.array_equal(steps.t[steps.records], t[plain.records])
     assert steps.h.sum() == pytest.approx(0.0105, rel=1e-15) and np.allclose(np.diff(steps.t), steps.h, atol=1e-17)
     assert np.array_equal(steps.row(np.arange(13)), [0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10])
     assert np.allclose(steps.t[steps.edges], [0.0, 0.0023, 0.005, 0.0051, 0.0105])
     for j in (2, 3, 7):
-        one, ends = steps.only(j), steps.t[j : j + 2]
+        one, ends = steps.between(j, j + 1), steps.t[j : j + 2]
         assert np.array_equal(one.t, ends) and np.array_equal(one.seen(0, ends), steps.seen(j, ends))
     k = np.arange(13)
     left, right = steps.seen(k, steps.t[1:]), steps.seen(k, steps.t[:-1])
@@ -230,10 +231,10 @@ def test_steps_are_cut_at_knots_and_records_stay() -> None:
         (end,), (begin,) = (np.flatnonzero(np.abs(x - knot) < 1e-12) for x in (left, right))
         assert begin == end + 1 and left[end] < knot < right[begin]
     # what differs from a multiple of the step by rounding cuts nothing off
-    rounded = make_steps(1.0, 1e-3, 1, (Knots(*(np.arange(1, 1000) / 1000.0 * (1 + 2e-16))),))
+    rounded = make_steps(1.0, 1e-3, 1, np.arange(1, 1000) / 1000.0 * (1 + 2e-16))
     assert len(rounded.cuts) == 0 and len(rounded.edges) == 1001
     with pytest.raises(DalembertError, match=r"are not times in s: \('soon',\)"):
-        make_steps(1.0, 1e-3, 1, (Knots("soon"),))  # type: ignore[arg-type]
+        breaks_of(Knots("soon"))  # type: ignore[arg-type]
 
 
 def test_compiled_loop_equals_steps_from_python_across_knots() -> None:

@@ -98,7 +98,7 @@ def test_steps_are_not_divided_where_the_method_is_stable() -> None:
     limit = METHODS["rk4"].stable / 2e4
     for step, parts in ((0.999 * limit, 1), (1.001 * limit, 2)):
         task = da.simulate(wrist(viscous=2.0), [0.0], None, [1.0], 20 * step, step=step).task
-        plain = make_steps(20 * step, step, 1, [])
+        plain = make_steps(20 * step, step, 1, np.empty(0))
         assert task.substeps == parts and len(task.grid.h) == parts * len(plain.h)
         assert parts > 1 or (np.array_equal(task.grid.h, plain.h) and np.array_equal(task.grid.t, plain.t))
         assert np.array_equal(task.t[task.records], plain.t)

@@ -188,7 +188,7 @@ class _Flight:
             t, stuck = float(begin), 0
             still = np.zeros(self.dynamics.contacts)
             while t < end:
-                x = self._settled(t, x, still)
+                x = self._after_impacts(t, x, still)
                 before, (t, x, still) = t, self._until_event(t, float(end), x)
                 stuck = stuck + 1 if t <= before + 1e-12 * max(1.0, t) else 0
                 if stuck > 50 + 4 * n:
@@ -198,7 +198,7 @@ class _Flight:
                 self.progress("simulation", t / task.duration)
         return self.states[:, :n], self.states[:, n:]
 
-    def _settled(self, t: float, x: Array, still: Array) -> Array:
+    def _after_impacts(self, t: float, x: Array, still: Array) -> Array:
         """The state after instantaneous changes: impacts, and joints stopped by friction; then the modes."""
         n, dynamics = self.n, self.dynamics
         if not dynamics.eventful:
@@ -253,7 +253,7 @@ class _Flight:
                 raise at_instant(problem, t) from None
         if event is None:
             return end, solver.y.copy(), still
-        return event[0], *self._happened(*event, path(event[0]), still)
+        return event[0], *self._state_at_event(*event, path(event[0]), still)
 
     def _record(self, path: Any, until: float) -> None:
         """Store the records up to a given time, from the interpolating polynomial of the step."""
@@ -363,7 +363,7 @@ class _Flight:
             below[:, i] = np.inf if lower else below[:, i]
         return np.minimum(above, below) + OVERLOAD * (1.0 + forward + backward)
 
-    def _happened(self, t: float, kind: str, i: int, x: Array, still: Array) -> tuple[Array, Array]:
+    def _state_at_event(self, t: float, kind: str, i: int, x: Array, still: Array) -> tuple[Array, Array]:
         """The state at the event, and the contacts to be stopped there."""
         q, qd = x[: self.n], x[self.n :]
         if kind == "beyond":

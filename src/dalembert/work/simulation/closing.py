@@ -6,18 +6,14 @@ them, it starts from the last configuration of the chain and so stays on its bra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dalembert.arm import Arm
 from dalembert.base.arrays import Array, which_state
 from dalembert.compiler.quantities.rollouts import Plan, piece_kernel
 from dalembert.errors import ClosureError
 from dalembert.mechanics.coordinates.triangles import Triangle
 from dalembert.mechanics.motion.dry_friction import clearance_count
-
-if TYPE_CHECKING:
-    from dalembert.arm import Arm
 
 NEAR = 1e-5  # how close an adaptive step may come to a singular pose, as a sine
 KINEMATICS = Plan(law="none", friction=False)  # any plan: the distance to a singular pose does not depend on it

@@ -87,7 +87,8 @@ def _simulated(simulated: Simulated, piece: tuple[Part, Task]) -> tuple[Array, .
     try:
         return simulated(task)
     except ClosureError as problem:
-        raise ClosureError(_placed(problem, part), problem.kind, problem.loop, _index(problem.index, part)) from None
+        index = tuple(k + part.first * (axis == part.axis) for axis, k in enumerate(problem.index))
+        raise ClosureError(_placed(problem, part), problem.kind, problem.loop, index) from None
     except SimulationError as problem:
         raise SimulationError(_placed(problem, part)) from None
 
@@ -97,7 +98,3 @@ def _placed(problem: DalembertError, part: Part) -> str:
         return str(problem)
     along = "" if len(part.batch) == 1 else f" along axis {part.axis}"
     return f"{problem}; states are counted from {part.first}{along}, where a part of the batch begins"
-
-
-def _index(index: tuple[int, ...], part: Part) -> tuple[int, ...]:
-    return tuple(k + part.first * (axis == part.axis) for axis, k in enumerate(index))

@@ -7,12 +7,13 @@ the simulated arm unless another one is given, for example one with another payl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.arm import Arm
 from dalembert.base.arrays import Array, double
 from dalembert.compiler.quantities import machine
 from dalembert.compiler.quantities.joints import JOINTS
@@ -22,10 +23,6 @@ from dalembert.mechanics.motion.stepping import smooth
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
 from dalembert.work.identification.fitting.parameter_set import Parameter, ParameterSet
 from dalembert.work.trajectory.planning.time_breaks import breaks_of_motion
-
-if TYPE_CHECKING:
-    from dalembert.arm import Arm
-
 
 # of each controller, the arm and the model of its last call, with the kernel, which takes longer to find than to run
 _LATEST: WeakKeyDictionary[Controller, tuple[Arm, Arm | None, np.ufunc]] = WeakKeyDictionary()

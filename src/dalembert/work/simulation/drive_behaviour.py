@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.base.arrays import Array, shown
+from dalembert.arm import Arm
+from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
 from dalembert.errors import DalembertError
 from dalembert.work.logs.log_units import sliding_joints
-
-if TYPE_CHECKING:
-    from dalembert.arm import Arm
+from dalembert.work.trajectory.planning.motion_checks import positive_number
 
 MOST_SAMPLES = 1e8  # of a sampled controller in one run: beyond a day at 1 kHz, the times alone need 800 MB
 SAME_INSTANT = 1e-9  # of a period: a torque that arrives this close to a sample arrives with it
@@ -100,18 +99,11 @@ class Sampling:
             return samples, (np.arange(len(samples)) + whole) / self.rate
         return samples, samples + self.delay
 
-    def upto(self, duration: float) -> Clock:
-        """The times at which steps are cut."""
+    def breaks(self, duration: float) -> Array:
+        """The times between which the torque is constant."""
         if duration * self.rate > MOST_SAMPLES:
             raise DalembertError(f"{duration:g} s at a rate of {self.rate:g} Hz are more than {MOST_SAMPLES:g} samples")
-        return Clock(np.unique(np.concatenate(self.instants(duration))))
-
-
-@record
-class Clock:
-    """Times between which a sampled controller holds the torque constant."""
-
-    breaks: Array
+        return np.unique(np.concatenate(self.instants(duration)))
 
 
 class Measurement:
@@ -146,13 +138,11 @@ class Measurement:
 def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: Any) -> Sampling | None:
     """The sampling specified by the arguments of a simulation, validated; None for a continuous controller."""
     late = positive_number("delay", delay, zero=True)
-    if rate is None:
-        for name, given in (("delay", bool(late)), ("encoder", encoder is not None)):
-            if given:
-                raise DalembertError(
-                    f"{name} applies only to a sampled controller: give its rate in Hz too, as in rate=1000 (--rate "
-                    "1000)"
-                )
+    if rate is None and (late or encoder is not None):
+        raise DalembertError(
+            f"{'delay' if late else 'encoder'} applies only to a sampled controller: give its rate in Hz too, as in "
+            "rate=1000 (--rate 1000)"
+        )
     if encoder is None and velocity_filter is not None:
         raise DalembertError(
             "velocity_filter smooths the differences of encoder counts: give encoder too, as in encoder=4096"
@@ -166,15 +156,3 @@ def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: 
         counts = np.where(sliding_joints(arm), counts, counts / (2 * np.pi))
     cutoff = None if velocity_filter is None else positive_number("velocity_filter", velocity_filter, "Hz")
     return Sampling(positive_number("rate", rate, "Hz"), late, counts, cutoff)
-
-
-def positive_number(name: str, value: Any, unit: str = "s", zero: bool = False) -> float:
-    """A finite number above 0 or, with ``zero``, of at least 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise DalembertError(f"{name} is {shown(value)}; it must be a number in {unit}") from None
-    if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
-        least = "0 or more" if zero else "more than 0"
-        raise DalembertError(f"{name} is {number:g} {unit}; it must be finite and {least}")
-    return number

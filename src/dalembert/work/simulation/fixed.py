@@ -22,7 +22,7 @@ from dalembert.errors import ClosureError, SimulationError
 from dalembert.mechanics.motion.methods import METHODS
 from dalembert.work.simulation.closing import Place, at_instant, check_closure_within_step
 from dalembert.work.simulation.task import Task, check_limits, check_numbers
-from dalembert.work.tip.controller import OperationalController, flown_over
+from dalembert.work.tip.controller import OperationalController, check_singularity_between
 
 Motion = tuple[Array, Array]  # q, qd
 LATEST = 100  # states that are kept to identify the joint that diverged first
@@ -67,7 +67,7 @@ def _speeds(task: Task, state: list[Array]) -> Array:
 def _look_back(task: Task, t: Array, q: Array) -> None:
     """Raise an error if a controller of the tip has passed a singularity; q is (*batch, instants, n) at the times t."""
     if isinstance(task.function, OperationalController):
-        flown_over(task.function, t[: q.shape[-2]], q)
+        check_singularity_between(task.function, t[: q.shape[-2]], q)
 
 
 class _Records:
@@ -163,22 +163,22 @@ def check_step(
     motion  returns (q, qd) up to then: (*batch, instants, n) each
     """
     bad = ~np.all([np.isfinite(part).all(axis=-1) for part in state[:2]], axis=0)
+    if bad.any() and task.tip is not None:
+        _again_from_python(task, k, q, qd)
     for index in np.argwhere(bad) if bad.any() else ():
         at = tuple(int(i) for i in index)
-        if task.tip is not None and np.isfinite(q[at]).all() and np.isfinite(qd[at]).all():
-            _again_from_python(task, k, q[at], qd[at], at)
         check_closure_within_step(task.arm, float(task.t[k]), x[at], q[at], qd[at], float(task.grid.h[k]), at)
     if bad.any():
         check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2], before=motion())
 
 
-def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, ...]) -> None:
-    """Repeat step k of one state from Python, where the tip's controller reports a singularity of its task."""
+def _again_from_python(task: Task, k: int, q: Array, qd: Array) -> None:
+    """Repeat step k from Python, where the tip's controller reports a singularity of its task."""
     assert task.tip is not None
     if METHODS[task.plan.method].symplectic:
         task.tip(float(task.t[k]), q, qd)
     else:
-        stepped(task.only(k, q, qd, at), [q, qd])
+        stepped(task.only(k, q, qd), [q, qd])
 
 
 def stepped(

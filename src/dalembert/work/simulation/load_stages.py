@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.work.simulation.controllers import Controller
@@ -21,9 +22,6 @@ from dalembert.work.simulation.task import SimulationRequest
 from dalembert.work.trajectory.planning.events import body_of
 from dalembert.work.trajectory.planning.motion_loads import together
 from dalembert.work.trajectory.planning.time_breaks import breaks_of
-
-if TYPE_CHECKING:
-    from dalembert.arm import Arm
 
 
 @dataclass(frozen=True)

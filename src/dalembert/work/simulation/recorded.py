@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.arm import Arm
 from dalembert.base.arrays import Array, shown
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.work.logs.log import Columns
 from dalembert.work.simulation.controllers import Controller
 from dalembert.work.trajectory.planning.events import Event, LoadTable, PayloadEvent, WrenchEvent
 from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dalembert.arm import Arm
-    from dalembert.work.logs.log import Columns
 
 Between = Literal["linear", "held"]
 
@@ -56,12 +52,8 @@ class RecordedTorque(Controller):
     ) -> None:
         self.t, self.tau = finite("t", t), finite("tau", tau)
         steps = np.diff(self.t) if self.t.ndim == 1 else np.zeros(0)
-        if (
-            not len(steps)
-            or np.any(steps < 0)
-            or np.any((steps[1:] == 0) & (steps[:-1] == 0))
-            or not self.t[-1] > self.t[0]
-        ):
+        thrice = (steps[1:] == 0) & (steps[:-1] == 0)
+        if not steps.any() or np.any(steps < 0) or np.any(thrice):
             raise ShapeError(
                 f"t has shape {self.t.shape}; it must be (N,), at least two increasing times, each listed once, or "
                 "twice where torques jump"

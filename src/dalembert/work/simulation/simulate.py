@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arm import Arm
 from dalembert.arm.contacts import TIP, all_wrenches, side_by_side
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
@@ -34,12 +35,10 @@ from dalembert.work.simulation.recorded import RecordedTorque
 from dalembert.work.simulation.sampled import sampled
 from dalembert.work.simulation.stiffness import check_damping, check_torque_function
 from dalembert.work.simulation.task import SimulationRequest, Task, make_task
+from dalembert.work.trajectory.planning.events import LoadTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from dalembert.arm import Arm
-    from dalembert.work.trajectory.planning.events import LoadTable
 
 # functions that methods of a run delegate to, from the modules that draw it; imported on first use
 DELEGATES = {
@@ -105,7 +104,7 @@ class Run:
     @property
     def follows(self) -> bool:
         """Whether a joint-space controller follows a motion, or moves to a pose with nonzero stiffness."""
-        control = self.task.controller or self.task.followed
+        control = self.task.control
         return control is not None and (control.motion is not None or bool(control.kp.any()))
 
     @property
@@ -132,7 +131,7 @@ class Run:
 
     @property
     def _adapted(self) -> tuple[Adaptive, Array]:
-        control = self.task.controller or self.task.followed
+        control = self.task.control
         if not isinstance(control, Adaptive) or self.learned is None:
             raise DalembertError("this run has no parameters over time: no adaptive controller estimated any in it")
         return control, self.learned

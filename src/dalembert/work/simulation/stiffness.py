@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arm import Arm
 from dalembert.arm.damping import NONE, POSES, Pole, Posed, damped, damping_pole, fastest, friction_slopes, posed
 from dalembert.base.arrays import Array, which_state
 from dalembert.compiler.quantities import machine
@@ -20,7 +21,6 @@ from dalembert.mechanics.motion.stepping import has_dry_friction
 from dalembert.work.simulation.controllers import Controller
 
 if TYPE_CHECKING:
-    from dalembert.arm import Arm
     from dalembert.work.simulation.task import Task
 
 SETS = 8  # poses for each set of parameters
@@ -88,10 +88,16 @@ def check_damping(task: Task, q: Array, qd: Array) -> None:
     poles = [damping_pole(arm, x[None], v[None]) for x, v in zip(positions, speeds, strict=True)]
     k = int(np.argmax([pole.rate for pole in poles]))
     *index, at = np.unravel_index(rows[k], q.shape[:-1])
-    raise SimulationError(
-        f"friction makes the speed of joint '{arm.joint_names[poles[k].joint]}' decay with a pole of {poles[k].rate:.3g} /s at "
-        f"t = {task.t[task.records][at]:.6g} s{which_state(index)}, for which steps of {step:.2g} s are too long; use a "
-        f"step of at most {task.step * stable / (poles[k].rate * step):.2g} s"
+    raise _too_fast("friction", task, poles[k], float(task.t[task.records][at]), which_state(index))
+
+
+def _too_fast(what: str, task: Task, pole: Pole, t: float, which: str = "", otherwise: str = "") -> SimulationError:
+    """The error for a pole that the steps do not resolve, caused by ``what`` at the time t in ``which`` state."""
+    stable, step = METHODS[task.plan.method].stable, float(task.grid.h.max())
+    return SimulationError(
+        f"{what} makes the speed of joint '{task.arm.joint_names[pole.joint]}' decay with a pole of {pole.rate:.3g} /s at "
+        f"t = {t:.6g} s{which}, for which steps of {step:.2g} s are too long; use a step of at most "
+        f"{task.step * stable / (pole.rate * step):.2g} s{otherwise}"
     )
 
 
@@ -120,11 +126,8 @@ def check_torque_function(task: Task, q: Array, qd: Array) -> None:
         _, B, D = posed(arm, x.reshape(-1, arm.n))
         pole = fastest(B, near + D)
         if pole.rate * step > MARGIN * stable:
-            raise SimulationError(
-                f"the torque function makes the speed of joint '{arm.joint_names[pole.joint]}' decay with a pole of "
-                f"{pole.rate:.3g} /s at t = {times[k]:.6g} s, for which steps of {step:.2g} s are too long; use a step of at "
-                f"most {task.step * stable / (pole.rate * step):.2g} s, or a controller such as da.PD, whose steps are divided"
-            )
+            otherwise = ", or a controller such as da.PD, whose steps are divided"
+            raise _too_fast("the torque function", task, pole, float(times[k]), otherwise=otherwise)
 
 
 def closed_loop_pole(

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arm import Arm
 from dalembert.arm.damping import NONE, Pole
 from dalembert.base.arrays import Array, double, shown, which_state
 from dalembert.base.environment.cached_property import cached_property
@@ -24,15 +25,13 @@ from dalembert.mechanics.motion.methods import Method, check_method
 from dalembert.mechanics.motion.stepping import has_dry_friction
 from dalembert.robot.model.omitted_terms import SUMMANDS
 from dalembert.work.simulation.controllers import Controller
-from dalembert.work.simulation.drive_behaviour import MOST_SAMPLES, Sampling, effort_of, positive_number
+from dalembert.work.simulation.drive_behaviour import MOST_SAMPLES, Sampling, effort_of
 from dalembert.work.simulation.stiffness import closed_loop_pole, friction_pole, poses_of, sampled_remedy
 from dalembert.work.simulation.time_steps import Steps, make_steps
 from dalembert.work.tip.controller import OperationalController
 from dalembert.work.trajectory.planning.limits import position_limits
-from dalembert.work.trajectory.planning.motion_checks import check_choice
-
-if TYPE_CHECKING:
-    from dalembert.arm import Arm
+from dalembert.work.trajectory.planning.motion_checks import check_choice, positive_number
+from dalembert.work.trajectory.planning.time_breaks import breaks_of
 
 Function = Callable[[float, Array, Array], Any]
 WRENCH = "a wrench has 6 components"
@@ -153,7 +152,7 @@ class Task:
 
     def followed_along(self) -> Array | None:
         """q_d at the records, (…, records, n); None if no joint motion is followed."""
-        control = self.controller or self.followed
+        control = self.control
         return control.followed(self._recorded[1], self.arm.n)[0] if control is not None and control.tracks else None
 
     def _moved(self, t: Array) -> Array:
@@ -171,20 +170,14 @@ class Task:
         constant = values[..., 0, :] if np.ndim(k) == 0 else values
         return np.broadcast_to(constant, (*values.shape[:-2], *np.shape(k), values.shape[-1]))
 
-    def only(self, k: int, q: Array, qd: Array, index: tuple[int, ...]) -> Task:
-        """Step k of state ``index`` alone, from (q, qd), with torque and wrench from Python."""
+    def only(self, k: int, q: Array, qd: Array) -> Task:
+        """Step k alone, from (q, qd), with torque and wrench from Python."""
         wrenches, bases = (
-            None if values is None else self.part(self._held(values, k), index)[None]
-            for values in (self.wrenches, self.bases)
+            None if values is None else self._held(values, k)[..., None, :] for values in (self.wrenches, self.bases)
         )
-        function = self.base_function
-        return replace(
-            self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None, twofold=self.twofold), tip=None, batch=(),
-            q0=q, qd0=qd,
-            constants={name: self.part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
-            bases=bases, base_function=None if function is None else lambda t: self.part(function(t), index),
-            grid=self.grid.only(k),
-        )  # fmt: skip
+        plan = replace(self.plan, law="host", tip_wrench=False, tip=None, twofold=self.twofold)
+        grid = self.grid.between(k, k + 1)
+        return replace(self, plan=plan, tip=None, q0=q, qd0=qd, wrenches=wrenches, bases=bases, grid=grid)
 
     # -- torque and wrench from Python: at one time of step k, or at many times, one per step -----------------------
 
@@ -214,9 +207,12 @@ class Task:
     def base_along(self) -> tuple[Array, ...]:
         """Motion of the base at the records: (…, N, 9)."""
         k, t = self._recorded
-        if self.base_function is not None:
-            return (self._moved(t),)
-        return () if self.bases is None else (self._held(self.bases, k),)
+        return (self._moved(t),) if self.base_function is not None else self.base_at(k, t)
+
+    @property
+    def control(self) -> Controller | None:
+        """The controller, also where the torques that it computed are known."""
+        return self.controller or self.followed
 
     @property
     def _recorded(self) -> tuple[Any, Any]:
@@ -251,7 +247,7 @@ class Task:
 
     def driven(self) -> Task:
         """The same task with torques held over each step, initially zero, instead of its controller."""
-        grid, plan = self.grid.each_by_itself(), self.plan
+        grid, plan = replace(self.grid, cuts=np.empty(0, np.intp)), self.plan  # each step stands for itself
         rows = self.grid.row(np.arange(len(grid.h)))
         wrenches, bases = (
             values if values is None or values.shape[-2] == 1 else values[..., rows, :]
@@ -344,18 +340,21 @@ def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: in
 def _checked_base(function: Callable[[float], Any]) -> Callable[[float], Array]:
     """The user's function of time for the base motion, validated: (…, 9), with the same shape at all times."""
 
-    def at(t: float) -> Array:
+    def value_at(t: float) -> Array:
         with _explained(f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s"):
             value = double("the base_motion", function(t))
-        value = _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
-        if t and value.shape != shape:
+        return _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
+
+    shape = value_at(0.0).shape
+
+    def at(t: float) -> Array:
+        if (value := value_at(t)).shape != shape:
             raise ShapeError(
                 f"the base_motion has shape {shape} at t = 0 s but {value.shape} at t = {t:g} s; it must have the same "
                 "shape at all times"
             )
         return value
 
-    shape = at(0.0).shape
     return at
 
 
@@ -449,8 +448,9 @@ def _with_inputs(arm: Arm, request: SimulationRequest, restitution: float) -> Ta
         raise DalembertError(
             f"{duration:g} s in steps of {step:g} s are more than {MOST_SAMPLES:g} steps; use a larger step"
         )
-    driving = request.torque if sampling is None else sampling.upto(duration)
-    grid = make_steps(duration, step, int(every), (driving, request.tip_wrench, request.base_motion))
+    breaks = breaks_of(request.torque) if sampling is None else sampling.breaks(duration)
+    breaks = np.concatenate([breaks, breaks_of(request.tip_wrench), breaks_of(request.base_motion)])
+    grid = make_steps(duration, step, int(every), breaks)
     task = Task(arm, q0, qd0, duration, step, int(every), Plan(), (), grid, sampling=sampling)
     if callable(request.tip_wrench):
         task.wrench_function = request.tip_wrench
@@ -621,12 +621,7 @@ def beyond(task: Task, joint: int, value: float, t: float, index: Any) -> Simula
 
 
 def check_numbers(
-    task: Task,
-    q: Array,
-    qd: Array,
-    t: Array,
-    index: tuple[int, ...] = (),
-    before: tuple[Array, Array] | None = None,
+    task: Task, q: Array, qd: Array, t: Array, index: tuple[int, ...] = (), before: tuple[Array, Array] | None = None
 ) -> None:
     """Raise an error for the first time at which the state, or state ``index`` of the batch, is no longer finite.
 

@@ -6,7 +6,6 @@ of a step, and the right limit at the beginning of the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
-from dalembert.work.trajectory.planning.time_breaks import breaks_of, inside
+from dalembert.work.trajectory.planning.time_breaks import inside
 
 Indices = NDArray[np.intp]
 
@@ -53,14 +52,6 @@ class Steps:
         piece = np.searchsorted(self.starts, k, side="right")
         return np.clip(t, self.low[piece], self.high[piece])
 
-    def only(self, k: int) -> Steps:
-        """Step k alone."""
-        piece, none = np.searchsorted(self.starts, k, side="right"), np.empty(0, np.intp)
-        return Steps(
-            self.h[k : k + 1], self.t[k : k + 2], np.arange(2), none, np.zeros(1, np.intp),
-            self.low[[piece, piece]], self.high[[piece, piece]],
-        )  # fmt: skip
-
     def divided(self, parts: Indices) -> Steps:
         """Every step divided into this many equal ones, (N,), which are parts of it: inputs are held over all of them."""
         begins = np.concatenate([[0], np.cumsum(parts)])
@@ -69,10 +60,6 @@ class Steps:
         t = np.append(np.repeat(self.t[:-1], parts) + inside * h, self.t[-1])
         cuts = np.union1d(np.flatnonzero(inside), begins[self.cuts])
         return replace(self, h=h, t=t, records=begins[self.records], cuts=cuts, starts=begins[self.starts])
-
-    def each_by_itself(self) -> Steps:
-        """The same steps, none of them treated as part of another."""
-        return replace(self, cuts=np.empty(0, np.intp))
 
     def between(self, first: int, last: int) -> Steps:
         """The steps from ``first`` up to but excluding ``last``, all of them recorded."""
@@ -100,12 +87,12 @@ def time_grid(duration: float, step: float) -> tuple[Array, Array]:
     return h, t
 
 
-def make_steps(duration: float, step: float, every: int, functions: Iterable[Any]) -> Steps:
-    """Uniform steps, cut at the knots of these functions of time."""
+def make_steps(duration: float, step: float, every: int, breaks: Array) -> Steps:
+    """Uniform steps, cut at the times ``breaks``, in any order."""
     h, t = time_grid(duration, step)
     records = np.unique(np.append(np.arange(0, len(h) + 1, min(every, len(h))), len(h)))
     none = np.empty(0, np.intp)
-    breaks = np.unique(np.concatenate([np.empty(0), *(breaks_of(function) for function in functions)]))
+    breaks = np.unique(breaks)
     if not len(breaks):
         return Steps(h, t, records, none, none, np.array([-np.inf]), np.array([np.inf]))
     beside = BESIDE * min(float(np.abs(breaks).max()), duration)

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.base.arrays import Array, at_once, double, which_state
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.mechanics.motion.control import TipLaw
-from dalembert.work.tip.contact_friction import refuse_loads
 from dalembert.work.tip.operational import SINGULAR, OperationalSpace
+from dalembert.work.trajectory.planning.limits import refuse_loads
+from dalembert.work.trajectory.planning.motion_checks import finite
 from dalembert.work.trajectory.planning.time_breaks import breaks_of_motion
 
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
@@ -130,12 +131,8 @@ class OperationalController:
     def _motion(self, reference: ArrayLike | Motion) -> Motion:
         if callable(reference):
             return reference
-        op, x = self.op, double("the reference", reference)
-        if x.shape != (op.m,):
-            raise ShapeError(
-                f"the reference has shape {x.shape}; for the rows {', '.join(op.rows)} it must be ({op.m},)"
-            )
-        return lambda t: (x, np.zeros(op.m), np.zeros(op.m))
+        x = finite("the reference", reference, (self.op.m,), f" for the rows {', '.join(self.op.rows)}")
+        return lambda t: (x, np.zeros_like(x), np.zeros_like(x))
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
         gain = double(name, value)
@@ -214,7 +211,7 @@ def _joined(*parts: Array) -> Array:
     return np.concatenate(np.broadcast_arrays(*parts), axis=-1)
 
 
-def flown_over(control: OperationalController, t: Array, q: Array) -> None:
+def check_singularity_between(control: OperationalController, t: Array, q: Array) -> None:
     """Raise an error if a step has jumped over a kinematic singularity, which would invalidate all that follows.
 
     q (…, steps, n) at t: at the rate at which its measure fell in one step, it would be below 0 after the next.

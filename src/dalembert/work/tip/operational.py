@@ -30,7 +30,6 @@ from dalembert.mechanics.coordinates.pulled import inertia_matrix
 from dalembert.mechanics.motion import operational_space as equations
 from dalembert.mechanics.motion.operational_space import ANGLE
 from dalembert.work.tip import resolution
-from dalembert.work.tip.contact_friction import refuse_loads
 from dalembert.work.tip.task_rows import (
     REPRESENTATIONS,
     Task,
@@ -40,6 +39,7 @@ from dalembert.work.tip.task_rows import (
     spread,
     with_frame,
 )
+from dalembert.work.trajectory.planning.limits import refuse_loads
 
 SINGULAR = 1e-4  # measures below this raise SingularityError
 FADES = 4.0  # damping λ² vanishes where the smallest pivot is this many times λ²

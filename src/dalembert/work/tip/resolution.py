@@ -16,9 +16,9 @@ from dalembert.base.arrays import Array, at_once, double
 from dalembert.base.tables.sampled_motion import SampledMotion
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.mechanics.motion.methods import RK4
-from dalembert.work.tip.contact_friction import refuse_loads
 from dalembert.work.trajectory.planning.hermite import Hermite
-from dalembert.work.trajectory.planning.motion_checks import check_choice
+from dalembert.work.trajectory.planning.limits import refuse_loads
+from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
 
 if TYPE_CHECKING:
     from dalembert.work.tip.operational import OperationalSpace
@@ -88,15 +88,8 @@ def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array
     instants = double("t", t)
     if instants.ndim != 1 or len(instants) < 2 or not (np.diff(instants) > 0).all():
         raise ShapeError(f"t has shape {instants.shape}; it must be (N,), two or more strictly increasing times")
-    arrays = []
-    for name, value in zip(("x", "xd", "xdd"), motion, strict=True):
-        array = double(name, value)
-        if array.shape != (len(instants), op.m):
-            raise ShapeError(
-                f"{name} has shape {array.shape}; for {len(instants)} times and the rows {', '.join(op.rows)} "
-                f"it must be ({len(instants)}, {op.m})"
-            )
-        arrays.append(array)
+    shape, numbers = (len(instants), op.m), f", one row per time with the columns {', '.join(op.rows)}"
+    arrays = [finite(name, value, shape, numbers) for name, value in zip(("x", "xd", "xdd"), motion, strict=True)]
     if op.orientation != "geometric":  # angles may be given in (−π, π], but must not jump between samples
         x = arrays[0]
         arrays[0] = x[0] + np.cumsum(np.vstack([np.zeros(op.m), op.difference(x[1:], x[:-1])]), axis=0)

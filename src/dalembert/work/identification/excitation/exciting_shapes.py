@@ -18,8 +18,7 @@ import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
-from dalembert.work.trajectory.planning.fourier import fourier
-from dalembert.work.trajectory.planning.profiles import SmoothCurve
+from dalembert.work.trajectory.planning.profiles import SmoothCurve, fourier
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 SAMPLES = 24  # samples per period of the highest frequency, for the optimiser

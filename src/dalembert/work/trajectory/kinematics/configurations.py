@@ -172,18 +172,16 @@ def inverse_kinematics(
     check_choice("unreachable", unreachable, ("error", "nearest"))
     near = None if q0 is None else _near(arm, q0, batch)
     R = np.broadcast_to(np.eye(3), (*x.shape, 3)) if R is None else R
-    rows_of: list[Array] = []
+    rows_of = [np.empty((0, arm.n))] * len(x)
     if count == 1 and len(x) > 1:  # a batch of poses
         rows_of = list(search.nearest(x, R, near))
-    left = [k for k in range(len(x)) if k >= len(rows_of) or not len(rows_of[k])]
-    rows_of += [np.empty((0, arm.n))] * (len(x) - len(rows_of))
     reached = np.ones(len(x), bool)
-    for k in left:
+    for k in [k for k, rows in enumerate(rows_of) if not len(rows)]:
         rows_of[k], reason = search.every(x[k], R[k], None if near is None else near[k], count)
         reached[k] = not reason
         if unreachable == "error" and reason:
-            where = which_state(np.unravel_index(k, batch)) if batch else ""
-            raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x[k])}{where}: {reason}")
+            where = f"{place(x[k])}{which_state(np.unravel_index(k, batch))}"
+            raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {where}: {reason}")
     most = max(map(len, rows_of), default=1)
     padded = np.full((len(x), most, arm.n), np.nan)
     for k, rows in enumerate(rows_of):
@@ -247,7 +245,7 @@ class _Search:
             seeds = starts(self.arm, STARTS, series)
             if near is not None and not series:
                 seeds = np.concatenate([near[None], seeds])
-            q, left = self.moved(x, R, seeds, near)
+            q, left = self.solved(x, R, seeds, near)
             at = self.at(q, x, R)
             if nearest is None or left.min() < nearest[1]:
                 nearest = q[left.argmin()], float(left.min())
@@ -277,25 +275,25 @@ class _Search:
             k = each.shape[1]
             goals = np.repeat(x[part], k, axis=0), np.repeat(R[part], k, axis=0)
             close = None if near is None else np.repeat(near[part], k, axis=0)
-            q, _ = self.moved(*goals, each.reshape(m * k, -1), close)
+            q, _ = self.solved(*goals, each.reshape(m * k, -1), close)
             distance = np.where(self.at(q, *goals) & self.within(q), self.distance(q, close), np.inf).reshape(m, k)
             best = distance.argmin(axis=1)
             for row, i, d in zip(q.reshape(m, k, -1), best, distance.min(axis=1), strict=True):
                 yield row[i : i + 1] if np.isfinite(d) else row[:0]
 
-    def moved(self, x: Array, R: Array, seeds: Array, near: Array | None) -> tuple[Array, Array]:
+    def solved(self, x: Array, R: Array, seeds: Array, near: Array | None) -> tuple[Array, Array]:
         """Solutions (k, n) from each of the seeds, near the preferred configuration, and the remaining errors (k,)."""
         q, left = solve(self.task, x, R, seeds)
-        q = self.turned(q, near)
+        q = self.nearest_turns(q, near)
         if self.redundant:
             x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
             on = np.flatnonzero(self.at(q, x, R))
             target = np.broadcast_to(self.middle if near is None else near, q.shape)
             scale = self.scale if near is None else self.units
-            ends = self.settled(x[on], R[on], q[on], target[on], scale)
+            ends = self.towards_preferred(x[on], R[on], q[on], target[on], scale)
             if len(on) and not (self.at(ends, x[on], R[on]) & self.within(ends)).any():
                 few = on[:FEW]  # the steps were too long for the curvature of the self-motion
-                ends[:FEW] = self.crept(x[few], R[few], q[few], target[few], scale)
+                ends[:FEW] = self.towards_preferred_carefully(x[few], R[few], q[few], target[few], scale)
             q[on] = ends
         return q, left
 
@@ -320,8 +318,8 @@ class _Search:
         trial = np.clip(at + step * np.minimum(1.0, LONGEST / np.maximum(length, 1e-300)), self.lower, self.upper)
         return np.where(self.arm.closes(trial)[:, None], trial, at)
 
-    def crept(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
-        """The same as :meth:`settled` in steps that are halved until they bring the tip, or else the joints, closer; a
+    def towards_preferred_carefully(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
+        """The same as :meth:`towards_preferred` in steps that are halved until they bring the tip, or else the joints, closer; a
         configuration that ends outside the limits or off its goal is returned as it was."""
 
         def state(at: Array) -> tuple[Array, Array, Booleans]:
@@ -344,7 +342,7 @@ class _Search:
                 break
         return np.where((there & self.within(at))[:, None], at, q)
 
-    def settled(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
+    def towards_preferred(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
         """Configurations moved along the self-motion towards the preferred one, within the limits."""
         q, on = np.clip(q, self.lower, self.upper), np.arange(len(q))
         for _ in range(REDUNDANT_STEPS):
@@ -357,7 +355,7 @@ class _Search:
                 break
         return q
 
-    def turned(self, q: Array, near: Array | None) -> Array:
+    def nearest_turns(self, q: Array, near: Array | None) -> Array:
         """The same configurations shifted by full turns to be close to the preferred one, within the limits."""
         turn, target = 2 * np.pi, self.middle if near is None else near
         close = q - turn * np.round((q - target) / turn)

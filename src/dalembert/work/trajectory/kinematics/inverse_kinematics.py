@@ -377,7 +377,7 @@ def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
 
 
 @record
-class Followed:
+class JointPath:
     """Joint positions along a path as functions of its arc length s: q, dq/ds, d²q/ds², (N, n) each."""
 
     task: TipTask
@@ -416,7 +416,7 @@ def _times(A: Array, x: Array) -> Array:
 
 def follow(
     task: TipTask, path: TipPath, rotation: Array, q0: Array, time_at: Callable[[float], float], respect_limits: bool
-) -> Followed:
+) -> JointPath:
     """Joint positions along the whole path, from the configuration q0 at its start.
 
     The first point that is unreachable, singular or beyond a joint limit raises a
@@ -451,7 +451,7 @@ def follow(
         configurations.append(q)
     nodes, qs = np.array(instants), np.array(configurations)
     _, x1, x2 = path(nodes)
-    return Followed(task, path, rotation, Hermite(nodes, np.array([qs, *derivatives(task, qs, x1, x2)])))
+    return JointPath(task, path, rotation, Hermite(nodes, np.array([qs, *derivatives(task, qs, x1, x2)])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     Branch,
-    Followed,
+    JointPath,
     NoConfiguration,
     TipPath,
     TipTask,
@@ -68,7 +68,7 @@ class ArcPath:
 class AlongPath:
     """q(s(t)): the joint positions along a path that is traversed with a velocity profile."""
 
-    joints: Followed
+    joints: JointPath
     profile: Trajectory
 
     @property

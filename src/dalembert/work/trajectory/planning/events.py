@@ -133,7 +133,7 @@ def instants_of(events: Sequence[Event]) -> Array:
     return np.unique(np.array([x for event in events for x in (event.start, event.end)], float))
 
 
-def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> tuple[Event, ...]:
+def events_at(events: Sequence[Event], new: Instants, *, backward: bool = False) -> tuple[Event, ...]:
     """The events with their times mapped by ``new``, a function of arrays; ``backward`` if it is decreasing."""
     if not events:
         return ()

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.base.arrays import Array, number
+from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.work.trajectory.planning.events import instants_of, moved
+from dalembert.work.trajectory.planning.events import events_at, instants_of
+from dalembert.work.trajectory.planning.motion_checks import positive_number
 from dalembert.work.trajectory.planning.time_breaks import inside, nearest, segment
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -171,7 +172,7 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
     events = tuple(
         event
         for motion, start in zip(given, starts, strict=False)
-        for event in moved(motion.events, lambda t, start=start: t + start)  # type: ignore[misc]
+        for event in events_at(motion.events, lambda t, start=start: t + start)  # type: ignore[misc]
     )
     notes = tuple(dict.fromkeys(note for motion in given for note in motion.notes))
     return _assembled([piece for motion in given for piece in pieces_of(motion)], events, notes)
@@ -225,9 +226,7 @@ def _fastest(motion: Trajectory, piece: int) -> float:
 
 def held(motion: Trajectory, duration: float) -> Trajectory:
     """:meth:`Trajectory.hold`."""
-    length = number("the hold time", duration)
-    if not (np.isfinite(length) and length > 0.0):
-        raise DalembertError(f"the hold time is {length:g} s; it must be finite and above zero")
+    length = positive_number("the hold time", duration)
     q, qd, _ = motion(motion.duration)
     if np.abs(qd).max() > NO_SPEED + KEEPS * _fastest(motion, -1):
         j = int(np.abs(qd).argmax())
@@ -241,7 +240,7 @@ def held(motion: Trajectory, duration: float) -> Trajectory:
 def backwards(motion: Trajectory) -> Trajectory:
     """:meth:`Trajectory.reversed`."""
     pieces = [JoinedPiece(piece.motion, not piece.backward) for piece in reversed(pieces_of(motion))]
-    events = moved(motion.events[::-1], lambda t: motion.duration - t, backward=True)
+    events = events_at(motion.events[::-1], lambda t: motion.duration - t, backward=True)
     return _assembled(pieces, events, motion.notes)
 
 

@@ -14,6 +14,7 @@ from dalembert.base.environment.short_repr import record
 from dalembert.base.files.file_bounds import SMALLEST_LIMIT, UNLIMITED
 from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError, LimitError
+from dalembert.mechanics.equations.friction import loaded
 from dalembert.robot.model.robot import Limits
 from dalembert.work.logs.log_units import sliding_joints
 
@@ -63,20 +64,23 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
             only the quantities that it names. Otherwise every joint needs an effort limit, and a velocity or
             acceleration limit if any other joint has one.
     """
-    magnitudes = _from_dict(arm, limits) if isinstance(limits, Mapping) else _from_joints(arm, limits)
-    for kind, values in magnitudes.items():
-        for j in np.flatnonzero(~(values >= SMALLEST_LIMIT)):
-            allowed = f"at least {SMALLEST_LIMIT:g} in SI units" if values[j] > 0 else "more than 0"
-            name = arm.joint_names[j]
-            raise LimitError(
-                f"joint '{name}' of arm '{arm.name}' has the {kind} limit {values[j]:g}; it must be {allowed}",
-                joint=name,
-                kind=kind,
-            )
-    return JointLimits(**{kind: np.where(values < UNLIMITED, values, np.inf) for kind, values in magnitudes.items()})
+    given = _from_dict(arm, limits) if isinstance(limits, Mapping) else _from_joints(arm, limits)
+    magnitudes = {kind: np.full(arm.n, np.inf) for kind in KINDS}
+    for kind, values in given.items():
+        for j, (name, value) in enumerate(zip(arm.joint_names, values, strict=True)):
+            limit = np.nan if value is None else number(f"limits['{kind}'] of joint '{name}'", value)
+            if limit >= SMALLEST_LIMIT:
+                magnitudes[kind][j] = limit if limit < UNLIMITED else np.inf
+                continue
+            allowed = f"at least {SMALLEST_LIMIT:g} in SI units" if limit > 0 else "more than 0"
+            problem = f"the {kind} limit {limit:g}; it must be {allowed}"
+            if np.isnan(limit):
+                problem = f'no {kind} limit; give one, as in limits={{"{kind}": […]}}, or in the robot file'
+            raise LimitError(f"joint '{name}' of arm '{arm.name}' has {problem}", joint=name, kind=kind)
+    return JointLimits(**magnitudes)
 
 
-def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
+def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, list[float | None]]:
     given = [joint.limits for joint in arm.robot.moving_joints] if limits is None else limits
     given = list(given) if isinstance(given, Iterable) else [given]
     if len(given) != arm.n or not all(isinstance(joint, Limits) for joint in given):
@@ -84,41 +88,24 @@ def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
             f"limits must be {arm.n} Limits, one per joint of arm '{arm.name}', or a dict with "
             f'"effort", "velocity" or "acceleration"; there are {len(given)}'
         )
-    magnitudes = {}
-    for kind in KINDS:
-        values = [getattr(joint, kind) for joint in given]
-        if kind != "effort" and all(value is None for value in values):
-            values = [np.inf] * arm.n
-        if None in values:
-            name = arm.joint_names[values.index(None)]
-            raise LimitError(
-                f"joint '{name}' of arm '{arm.name}' has no {kind} limit; give one, as in "
-                f'limits={{"{kind}": […]}}, or in the robot file',
-                joint=name,
-                kind=kind,
-            )
-        magnitudes[kind] = np.array(values, float)
-    return magnitudes
+    limits_of = {kind: [getattr(joint, kind) for joint in given] for kind in KINDS}
+    return {kind: values for kind, values in limits_of.items() if kind == "effort" or set(values) != {None}}
 
 
-def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, Array]:
-    magnitudes = {kind: np.full(arm.n, np.inf) for kind in KINDS}
+def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, list[Any]]:
+    if not limits:
+        raise DalembertError('limits is an empty dict; name at least one of "effort", "velocity" and "acceleration"')
+    given = {}
     for kind, value in limits.items():
         if kind not in KINDS:
             raise DalembertError(f"unknown limit '{kind}'; choose from {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
-        values = list(value) if isinstance(value, Sequence) or np.ndim(value) else [value] * arm.n
-        if len(values) != arm.n:
+        given[kind] = list(value) if isinstance(value, Sequence) or np.ndim(value) else [value] * arm.n
+        if len(given[kind]) != arm.n:
             raise DalembertError(
-                f"limits['{kind}'] has {len(values)} values, but arm '{arm.name}' has {arm.n} joints: "
+                f"limits['{kind}'] has {len(given[kind])} values, but arm '{arm.name}' has {arm.n} joints: "
                 f"give a single number, or {arm.n}"
             )
-        for name, limit in zip(arm.joint_names, values, strict=True):
-            if limit is None or np.isnan(number(f"limits['{kind}'] of joint '{name}'", limit)):
-                raise LimitError(f"limits['{kind}'] has no value for joint '{name}'", joint=name, kind=kind)
-        magnitudes[kind] = np.array(values, float)
-    if not limits:
-        raise DalembertError('limits is an empty dict; name at least one of "effort", "velocity" and "acceleration"')
-    return magnitudes
+    return given
 
 
 def holding_torque(arm: Arm, q: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -144,11 +131,15 @@ def check_terms(arm: Arm, what: str) -> None:
                 )
 
 
-def static_loads(arm: Arm, joint: int, has_coulomb: bool, verb: str) -> str:
-    """What acts on a joint however slowly it moves, as the subject of ``verb``: "gravity alone requires"."""
-    loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
-    loads += ["Coulomb friction"] if has_coulomb else []
-    return f"{', '.join(loads[:-1])} and {loads[-1]} alone {verb}" if len(loads) > 1 else f"{loads[0]} alone {verb}s"
+def refuse_loads(arm: Arm, what: str) -> None:
+    """Raise an error for the first joint with load-dependent friction, which τ − Jᵀ h_e does not determine."""
+    for i in loaded(arm.mechanism):
+        term = next(term for term in arm.mechanism.bodies[i].further if "load" in term.of)
+        raise DalembertError(
+            f"joint '{arm.joint_names[i]}' has {term.title} ('{term.name}'), which depends on the load, but {what} "
+            f"knows the contact only as Jᵀ h_e at the joints; omit the contact, or remove the term with "
+            f"friction.without('{term.name}')"
+        )
 
 
 def too_heavy(
@@ -156,9 +147,14 @@ def too_heavy(
 ) -> LimitError:
     """The error for a joint that cannot bear gravity, springs and, if it ``has_coulomb``, Coulomb friction."""
     name = arm.joint_names[joint]
+    loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
+    loads += ["Coulomb friction"] if has_coulomb else []
+    several = len(loads) > 1
+    subject = f"{', '.join(loads[:-1])} and {loads[-1]} alone require" if several else f"{loads[0]} alone requires"
     return LimitError(
-        f"{static_loads(arm, joint, has_coulomb, 'require')} {load:.6g} from joint '{name}' at t = {time:.4g} s of the motion, but its effort limit is "
+        f"{subject} {load:.6g} from joint '{name}' at t = {time:.4g} s of the motion, but its effort limit is "
         f"{keep.effort[joint]:.6g}: {no_help}, so change the path, the payload or the limit",
         joint=name,
+        kind="effort",
         time=time,
     )

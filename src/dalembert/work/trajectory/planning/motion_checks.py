@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -73,6 +74,20 @@ def positive(name: str, value: ArrayLike, n: int) -> Array:
         allowed = "above zero" if x <= 0 else f"between {SMALLEST_LIMIT:g} and {LARGEST_NUMBER:g} in SI units"
         raise DalembertError(f"the {name}{which} is {x:g}; it must be {allowed}")
     return array
+
+
+def positive_number(name: str, value: Any, unit: str = "s", zero: bool = False) -> float:
+    """A finite number above 0 or, with ``zero``, of at least 0."""
+    try:
+        if isinstance(value, str):
+            raise TypeError("a string is not a number, even if it looks like one")
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DalembertError(f"{name} is {shown(value)}; it must be a number in {unit}") from None
+    if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
+        least = "0 or more" if zero else "more than 0"
+        raise DalembertError(f"{name} is {number:g} {unit}; it must be finite and {least}")
+    return number
 
 
 def both_ends(q0: ArrayLike, q1: ArrayLike) -> tuple[Array, Array]:

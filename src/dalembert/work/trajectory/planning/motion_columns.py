@@ -231,12 +231,12 @@ def _others(table: Table, contents: Contents, taken: set[int]) -> tuple[dict[str
     scales, notes = [], []
     for name, k in at.items():
         units, written = known[name].units(), pairs[k][1]
-        unit = None if written is None else unit_among(units, written)
-        if written is not None and unit is None:
+        unit = next(iter(units)) if written is None else unit_among(units, written)
+        if unit is None:
             raise DalembertError(
                 f"{table.path}: the unit of column '{name}' is '{written}'; it must be one of {', '.join(units)}"
             )
-        scales.append(1.0 if unit is None else units[unit])
+        scales.append(units[unit])
         if scales[-1] != 1.0:
             notes.append(f"{table.path}: {name} was converted from {written}")
     return at, scales, notes
@@ -313,19 +313,19 @@ def _groups(path: str, names: list[str | None], arm: Arm | None, contents: Conte
         for name in names
         if name is not None and (not (match := _COLUMN.fullmatch(name)) or not (contents.time or match[1] == "q"))
     ]
+    if unknown == [""]:
+        raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")
     if unknown:
-        if len(unknown) == 1 and not unknown[0]:
-            raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")
-        plural = "s" if len(unknown) > 1 else ""
-        joint = next((name for name in unknown if arm is not None and name in arm.joint_names), None)
-        hint = f"; a joint's position is named '{joint}.position'" if joint is not None else ""
+        plural, which = "s" if len(unknown) > 1 else "", some([shown(x) for x in unknown])
         if not contents.time:
             raise DalembertError(
-                f"{path}: the column {some([shown(x) for x in unknown])} is unknown; in addition to the joints, a point may have "
+                f"{path}: the column {which} is unknown; in addition to the joints, a point may have "
                 f"{some([column.key for column in contents.others])}"
             )
+        joints = [name for name in unknown if arm is not None and name in arm.joint_names]
+        hint = f"; a joint's position is named '{joints[0]}.position'" if joints else ""
         raise DalembertError(
-            f"{path}: unknown column{plural} {some([shown(x) for x in unknown])}; the known columns are {columns}"
+            f"{path}: unknown column{plural} {which}; the known columns are {columns}"
             f"{nearest(unknown[0], column_names(GROUPS, n))}{hint}; columns={{'q': …}} (--column q=…) assigns others"
         )
     double = [name for name, times in Counter(filter(None, names)).items() if times > 1]

@@ -44,7 +44,12 @@ def doubtful(
 
     clocked  whether the unit of t is stated; smooth: whether the motion will be filtered, so that rounding does not matter
     """
-    findings = [] if arm is None else _degrees(source, arm, groups["q"])
+    findings = []
+    if arm is not None:
+        goes, in_degrees = far_beyond(arm, source, groups["q"])
+        findings += (
+            [f"{goes}, which looks like degrees; if it is, {_remedy('q', 'deg', 'q1')}"] if goes and in_degrees else []
+        )
     once = np.diff(t, prepend=-np.inf) > 0
     if np.count_nonzero(once) < TRACE:
         return tuple(findings)
@@ -53,8 +58,7 @@ def doubtful(
     step = float(np.median(np.diff(t[once])))
     if not clocked and step >= SLOWEST_CLOCK:
         findings.append(
-            f"{source}: the rows are {step:.4g} s apart, which looks like times in ms; if it is, give units={{'t': 'ms'}} "
-            "(--unit t=ms), or the unit in the header, as in 't [ms]'"
+            f"{source}: the rows are {step:.4g} s apart, which looks like times in ms; if it is, {_remedy('t', 'ms', 't')}"
         )
     if np.ptp(groups["q"], axis=0).max() > MOVED:
         findings += [x for quantity in RATES if quantity in groups for x in _rates(source, names, t, groups, quantity)]
@@ -64,15 +68,12 @@ def doubtful(
     return tuple(findings)
 
 
-def _degrees(source: str, arm: Arm, q: Array) -> list[str]:
-    """Positions far beyond the limits that would be within them as degrees."""
-    goes, in_degrees = far_beyond(arm, source, q)
-    if not goes or not in_degrees:
-        return []
-    return [
-        f"{goes}, which looks like degrees; if it is, give units={{'q': 'deg'}} (--unit q=deg), or the unit in the header, "
-        "as in 'q1 [deg]'"
-    ]
+def _remedy(quantity: str, unit: str, column: str) -> str:
+    return f"give {_stated(quantity, unit)}, or the unit in the header, as in '{column} [{unit}]'"
+
+
+def _stated(quantity: str, unit: str) -> str:
+    return f"units={{'{quantity}': '{unit}'}} (--unit {quantity}={unit})"
 
 
 def _rates(source: str, names: Sequence[str], t: Array, groups: Mapping[str, Array], rate: str) -> list[str]:
@@ -97,22 +98,15 @@ def _rates(source: str, names: Sequence[str], t: Array, groups: Mapping[str, Arr
     by = abs(factor)
     looks = [
         (factor < 0 and 0.8 < by < 1.25, "the opposite sign"),
-        (40 < by < 80, f"{degrees}: units={{'{rate}': '{degrees}'}} (--unit {rate}={degrees})"),
-        (0.012 < by < 0.025 and base == "q", "q in degrees: units={'q': 'deg'} (--unit q=deg)"),
-        (everywhere and (by > 500 or by < 1e-2), "time in another unit: units={'t': 'ms'} (--unit t=ms)"),
+        (40 < by < 80, f"{degrees}: {_stated(rate, degrees)}"),
+        (0.012 < by < 0.025 and base == "q", f"q in degrees: {_stated('q', 'deg')}"),
+        (everywhere and (by > 500 or by < 1e-2), f"time in another unit: {_stated('t', 'ms')}"),
     ]
     like = next((f", which looks like {words}" for holds, words in looks if holds), "")
     return [f"{source}: {rate} of {who} is {factor:.3g} times the derivative of {base}{like}"]
 
 
-def _rounding(
-    source: str,
-    names: Sequence[str],
-    t: Array,
-    base: str,
-    values: Array,
-    last: Array,
-) -> list[str]:
+def _rounding(source: str, names: Sequence[str], t: Array, base: str, values: Array, last: Array) -> list[str]:
     """A last digit (n,) of ``values`` (N, n) that is too coarse for the accelerations derived from their differences."""
     step = float(np.median(np.diff(t)))
     if np.abs(np.diff(t) - step).max() > EVEN * step:

@@ -111,7 +111,7 @@ def write(
     kind = Path(path).suffix.lower()
     if kind in BINARY:
         with whole_binary_file(path, overwrite=overwrite, kinds=KINDS) as file:
-            WRITERS[kind](file, names, columns)
+            (_write_npz if kind == ".npz" else _write_parquet)(file, names, columns)
         return
     with whole_file(path, overwrite=overwrite, kinds=KINDS) as text:
         text.writelines(f"# {line}\n" for line in comments)
@@ -119,11 +119,7 @@ def write(
 
 
 def write_table(
-    file: TextIO,
-    names: Sequence[str],
-    columns: Sequence[Array],
-    progress: Progress | None = None,
-    separator: str = ",",
+    file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None, separator: str = ","
 ) -> None:
     """Write the columns, (N,) or (N, k) each, under their names in full precision."""
     count = len(columns[0])
@@ -150,16 +146,13 @@ def arrays_of(names: Sequence[str], columns: Sequence[Array]) -> dict[str, Array
     return arrays
 
 
-def _npz(file: BinaryIO, names: Sequence[str], columns: Sequence[Array]) -> None:
+def _write_npz(file: BinaryIO, names: Sequence[str], columns: Sequence[Array]) -> None:
     arrays: dict[str, Any] = arrays_of(names, columns)
     np.savez(file, allow_pickle=False, **arrays)
 
 
-def _parquet(file: BinaryIO, names: Sequence[str], columns: Sequence[Array]) -> None:
+def _write_parquet(file: BinaryIO, names: Sequence[str], columns: Sequence[Array]) -> None:
     with extra("logs", "a Parquet file"):
         from pyarrow import parquet, table
     flat = np.column_stack(columns)
     parquet.write_table(table(dict(zip(names, flat.T, strict=True))), file)
-
-
-WRITERS: dict[str, Callable[[BinaryIO, Sequence[str], Sequence[Array]], None]] = {".npz": _npz, ".parquet": _parquet}

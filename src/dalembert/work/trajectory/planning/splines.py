@@ -25,9 +25,8 @@ from dalembert.work.trajectory.planning.trajectory import Trajectory
 BOUNDARIES = ("clamped", "natural", "periodic", "not-a-knot")
 CONDITIONS = {"velocity": 1, "acceleration": 2, "jerk": 3}
 INTERPOLATIONS = ("auto", "spline", "monotone")
-WAYPOINTS = (
-    np.inf
-)  # of a joint's range: how far a spline may leave the interval of the two neighbouring waypoints; holds are stricter
+# of a joint's range: how far a spline may leave the interval of the two neighbouring waypoints; holds are stricter
+WAYPOINTS = np.inf
 SIDES = ("start", "end")
 LOWEST = 1e-6  # of the sampling rate: the coefficients of a lower low-pass are lost in rounding
 

@@ -19,8 +19,8 @@ from dalembert.robot import Inertia
 from dalembert.work.trajectory.planning.events import (
     Event,
     LoadTable,
+    events_at,
     interval,
-    moved,
     payload_event,
     snapped,
     wrench_event,
@@ -108,7 +108,7 @@ class Trajectory:
         if self.events:  # snap event times to their knots, so that both are equal to the last digit
             edges = np.unique(np.concatenate([[0.0], knots, [self.duration]]))
             same = SAME_INSTANT * self.duration
-            object.__setattr__(self, "events", moved(self.events, lambda t: snapped(t, edges, same)))
+            object.__setattr__(self, "events", events_at(self.events, lambda t: snapped(t, edges, same)))
 
     def _apart(self, instants: Array) -> Array:
         """The instants in increasing order; the last of nearly equal ones, by which every segment has begun."""

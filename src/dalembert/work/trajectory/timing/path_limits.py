@@ -17,7 +17,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, LimitError
 from dalembert.work.trajectory.planning.events import LoadTable
-from dalembert.work.trajectory.planning.limits import JointLimits, static_loads, too_heavy
+from dalembert.work.trajectory.planning.limits import JointLimits, too_heavy
 from dalembert.work.trajectory.planning.motion_loads import carrying
 from dalembert.work.trajectory.timing.moves import Move
 from dalembert.work.trajectory.timing.path_functions import LimitRows, PathTerms, Reciprocals, assemble
@@ -255,9 +255,9 @@ def coarser(on: PathProblem, every: int) -> PathProblem:
     return PathProblem(s, limits)
 
 
-def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
+def _too_heavy(path: LimitedPath, joint: int, s: float, share: float, no_help: str = "no timing helps") -> LimitError:
     load = share * path.keep.effort[joint]
-    return too_heavy(path.arm, path.keep, joint, load, path.time(s), path.rubs(joint), "no timing helps")
+    return too_heavy(path.arm, path.keep, joint, load, path.time(s), path.rubs(joint), no_help)
 
 
 class TooRough(DalembertError):
@@ -282,19 +282,8 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     if len(overloaded):
         at = int(overloaded[np.abs(overloaded - i).argmin()])
         joint = int(np.abs(loads[at - 1]).argmax())
-        share, when = float(loads[at - 1, joint]), float(on.s[at])
-        if abs(at - i) <= NEARBY:
-            return _too_heavy(path, joint, when, share)
-        name, effort = path.arm.joint_names[joint], float(path.keep.effort[joint])
-        exceed = static_loads(path.arm, joint, path.rubs(joint), "exceed")
-        return LimitError(
-            f"no timing brings the motion past t = {time:.4g} s: at t = {path.time(when):.4g} s, {exceed} "
-            f"the effort limit of joint '{name}' ({share * effort:.6g} of {effort:.6g}), and no "
-            "feasible speed leads past it, so change the path, the payload or the limit",
-            joint=name,
-            kind="effort",
-            time=path.time(when),
-        )
+        no_help = "no timing helps" if abs(at - i) <= NEARBY else f"no timing leads past t = {time:.4g} s"
+        return _too_heavy(path, joint, float(on.s[at]), float(loads[at - 1, joint]), no_help)
     # the two rows that contradict each other at rest
     names = path.names
     m, loads = D[where[i, 0], 0, : path.rows], D[where[i, 0], 3, : path.rows]

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, double, number
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.work.trajectory.planning.events import instants_of, moved
+from dalembert.work.trajectory.planning.events import events_at, instants_of
 from dalembert.work.trajectory.planning.jets import Jet
 from dalembert.work.trajectory.planning.limits import check_terms
-from dalembert.work.trajectory.planning.motion_checks import finite
+from dalembert.work.trajectory.planning.motion_checks import finite, positive_number
 from dalembert.work.trajectory.planning.motion_loads import loaded
 from dalembert.work.trajectory.planning.splines import spline
 from dalembert.work.trajectory.planning.time_breaks import breaks_of, inside
@@ -92,7 +92,7 @@ def retimed(motion: Trajectory, law: Any, duration: float | None = None) -> Traj
     knots = np.concatenate([_instants(retiming, np.array(motion.knots)), own_knots])
     breaks = np.concatenate([_instants(retiming, motion.breaks), own_breaks])
     sampled = None if motion.sampled_at is None else np.unique(_instants(retiming, motion.sampled_at))
-    events = moved(motion.events, lambda r: _instants(retiming, r))
+    events = events_at(motion.events, lambda r: _instants(retiming, r))
     knots = np.concatenate([knots, instants_of(events)])
     return Trajectory(
         duration, motion.n, _Retimed(retiming, breaks), tuple(knots), sampled, retiming, motion.notes, events
@@ -115,10 +115,7 @@ def _law_of(motion: Trajectory, law: Any, duration: float | None) -> tuple[Rates
         raise DalembertError(
             f"the time law has no duration: give duration=…, the time (s) at which r(t) reaches {motion.duration:g} s"
         )
-    finite("duration", duration)
-    length = number("duration", duration)
-    if length <= 0.0:
-        raise DalembertError(f"the duration is {length:g} s; it must be above zero")
+    length = positive_number("duration", duration)
     if callable(law):
         knots = breaks_of(law)
         return _of_function(law, length), length, knots, knots

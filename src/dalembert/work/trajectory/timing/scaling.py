@@ -28,7 +28,7 @@ from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.text_tables import aligned
 from dalembert.errors import DalembertError, LimitError
 from dalembert.robot.model.mechanism import Body
-from dalembert.work.trajectory.planning.events import moved
+from dalembert.work.trajectory.planning.events import events_at
 from dalembert.work.trajectory.planning.limits import (
     KINDS,
     JointLimits,
@@ -167,7 +167,7 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
         return replace(motion, scaling=report)
     knots = tuple(c * k for k in motion.knots)
     at = None if motion.sampled_at is None else c * motion.sampled_at
-    events = moved(motion.events, lambda t: c * t)
+    events = events_at(motion.events, lambda t: c * t)
     return Trajectory(report.duration, motion.n, Stretched(motion, c), knots, at, report, motion.notes, events)
 
 

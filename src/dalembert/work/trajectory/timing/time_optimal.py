@@ -24,7 +24,7 @@ from dalembert.base.arrays import Array, number
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, LimitError
-from dalembert.work.trajectory.planning.events import instants_of, moved, snapped
+from dalembert.work.trajectory.planning.events import events_at, instants_of, snapped
 from dalembert.work.trajectory.planning.limits import JointLimits, LimitsLike, check_terms, joint_limits
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 from dalembert.work.trajectory.timing.interval_checks import Checked, check
@@ -111,10 +111,8 @@ class TimeOptimalReport:
     def new_time(self, t: Array) -> Array:
         """Times at which the new motion is where the original motion is at the times t; a dwell is traversed
         uniformly."""
-        begin, end = (0.0, 0.0), (self.duration_before, self.duration)
-        was, now = (
-            np.concatenate([[first], x, [last]]) for first, x, last in zip(begin, (self.s, self.t), end, strict=True)
-        )
+        was = np.concatenate([[0.0], self.s, [self.duration_before]])
+        now = np.concatenate([[0.0], self.t, [self.duration]])
         return np.asarray(np.interp(t, was, now))
 
     @cached_property
@@ -229,41 +227,32 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
 
 @dataclass(frozen=True)
 class _Profile:
-    """ṡ² and s̈ along a path, the time at each grid point, and the share of each limit that is used."""
+    """A timing along a path; what follows the number of refinements is described in :class:`Checked`."""
 
     on: PathProblem
-    checked: Checked
     refinements: int
-
-    @property
-    def x(self) -> Array:
-        return self.checked.x
-
-    @property
-    def u(self) -> Array:
-        return self.checked.u
-
-    @property
-    def t(self) -> Array:
-        return self.checked.t
-
-    @property
-    def rounds(self) -> int:
-        return int(self.checked.rounds[0])
+    x: Array
+    u: Array
+    t: Array
+    near: Array
+    over: Array
+    fast: Array
+    blur: Array
+    rounds: NDArray[np.int64]
 
     @property
     def duration(self) -> float:
-        return float(self.checked.t[-1])
+        return float(self.t[-1])
 
-    @cached_property
+    @property
     def worst(self) -> float:
         """Largest excess over any limit."""
-        return max(float(self.checked.over.max()), float(self.checked.fast.max()))
+        return max(float(self.over.max()), float(self.fast.max()))
 
     @property
     def coarse(self) -> NDArray[np.bool_]:
         """Intervals on which the grid is too coarse."""
-        return (self.checked.blur > TOO_ROUGH) | (self.checked.over > ALLOWED) | (self.checked.fast > ALLOWED)
+        return (self.blur > TOO_ROUGH) | (self.over > ALLOWED) | (self.fast > ALLOWED)
 
 
 def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
@@ -345,7 +334,7 @@ def _repeated(
     for level in _levels(path, on, seen):
         at.level[:] = level
         if seen is not None:
-            to.near[:] = seen.checked.near[np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1]
+            to.near[:] = seen.near[np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1]
         share = 0.0 if seen is None else 0.8
         first, last = 1, 1 if path.move.rough else rounds
         while True:
@@ -357,7 +346,7 @@ def _repeated(
                 break
             first, last = first + 1, last + 1
         if to.rounds[0]:
-            return _Profile(on, to, refinements), status
+            return _Profile(on, refinements, *to), status
     return None, status
 
 
@@ -454,12 +443,12 @@ def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _
     at = _passing(slow.on.limits)
     at.x[:], at.u[:] = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
     at.moved[:] = True
-    to = Checked._make(np.array(x) for x in slow.checked)
+    to = Checked._make(np.array(getattr(slow, name)) for name in Checked._fields)
     status = check(slow.on.limits, at, to)
     assert status == 0  # both are feasible, and so is everything between them
     if path.move.rough:
         _look_closer_at_the_ends(path, slow.on, to)
-    return _Profile(slow.on, to, slow.refinements)
+    return _Profile(slow.on, slow.refinements, *to)
 
 
 # -- the new motion ----------------------------------------------------------------------------------
@@ -521,13 +510,13 @@ def _trajectory(
         largest_share=1.0 + max(profile.worst for profile in profiles),
         stops=tuple(stops),
         smoothing=smoothing,
-        rounds=max(profile.rounds for profile in profiles),
+        rounds=max(int(profile.rounds[0]) for profile in profiles),
         refinements=max(profile.refinements for profile in profiles),
         _timed=timed,
     )
     # an event at a grid point, such as a pick at the end of a move, stays at it to the last digit
     near = SAME_GRID_POINT * motion.duration
-    events = moved(motion.events, lambda t: report.new_time(snapped(t, report.s, near)))
+    events = events_at(motion.events, lambda t: report.new_time(snapped(t, report.s, near)))
     knots = np.concatenate([report.t, instants_of(events)])
     return Trajectory(duration, motion.n, timed, tuple(knots.tolist()), None, report, motion.notes, events)
 
@@ -537,4 +526,4 @@ def _shares(path: LimitedPath, profile: _Profile) -> Array:
     ends = np.sqrt(np.stack([profile.x[:-1], profile.x[1:]], axis=1))[:, :, None]
     limits, n = profile.on.limits, path.arm.n
     speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
-    return np.concatenate([profile.checked.near[:, : path.rows], speeds], axis=1)
+    return np.concatenate([profile.near[:, : path.rows], speeds], axis=1)
