@@ -256,9 +256,8 @@ def _notes(costs: Sequence[Cost]) -> None:
         words += f" ns: per state, measured here in batches of {STATES} on one core."
     console().print(f"{words} {introduction('M')}")
     if any(cost.compiled is None for cost in costs):
-        console().print(
-            f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all includes them."
-        )
+        slow = f"formulations of degree 4 with more than {MANY_JOINTS} joints take long"
+        console().print(f"— not traced: {slow}; --all includes them.")
 
 
 def in_n(coefficients: Polynomial) -> str:

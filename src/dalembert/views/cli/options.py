@@ -209,26 +209,20 @@ ArmArgument = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-MotionFile = Annotated[
-    Path, Argument(metavar="MOTION.csv", help="The motion, one line per instant.", show_default=False)
-]
-MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help="The motion, one line per instant.")]
-MotionsArgument = Annotated[
-    list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
-]
+LINES = "The motion, one line per instant."
+MotionFile = Annotated[Path, Argument(metavar="MOTION.csv", help=LINES, show_default=False)]
+MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=LINES)]
+PLAYED = "Motions to play, as for 'dalembert torques'."
+MotionsArgument = Annotated[list[Path] | None, Argument(metavar="[MOTION.csv]…", help=PLAYED)]
 
 
 @dataclass(frozen=True)
 class Loading:
     """How a robot is loaded: the options of every command that loads an arm."""
 
-    physical: Literal["error", "warn"] = option(
-        "'warn' accepts physically impossible inertias with a warning.", "error"
-    )
+    physical: Literal["error", "warn"] = option("'warn' accepts physically impossible inertias, and warns.", "error")
     tip: str | None = option("The link whose frame is the end effector.", metavar="LINK")
-    lock: list[str] | None = option(
-        "Hold a joint fixed at a position in rad or m; may be repeated.", metavar="JOINT=POSITION"
-    )
+    lock: list[str] | None = option("Hold a joint at a position (rad, m); may be repeated.", metavar="JOINT=POSITION")
     root: str | None = option(
         "The link that becomes the base; with --tip, only the joints between the two move.", metavar="LINK"
     )
@@ -263,9 +257,7 @@ class Reading:
         "'auto': the spline, unless it moves a joint that is at rest in the samples.",
         "auto",
     )
-    cutoff: float | None = option(
-        "Low-pass filter for a measured motion, without phase shift; default: none.", metavar="HZ"
-    )
+    cutoff: float | None = option("Low-pass filter for a measured motion, without phase shift.", metavar="HZ")
     column: list[str] | None = option(
         "The name of t, q, qd, qdd or tau in the motion, or its columns from 0: q=1:7.", metavar="q=NAME"
     )

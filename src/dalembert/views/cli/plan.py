@@ -73,9 +73,7 @@ class PlanOptions(RowOptions, options.Load):
     circle: str | None = options.vector("Move the tip along a circle about this centre (m).")
     angle: float = option("The angle of the arc.", 360.0, metavar="DEGREES")
     normal: str = options.vector("The axis of the circle.", "0 0 1")
-    orientation: Literal["free", "constant"] = option(
-        "For --line and --circle: whether the tip keeps its orientation.", "free"
-    )
+    orientation: Literal["free", "constant"] = option("Orientation of the tip for --line and --circle.", "free")
     profile: Shape = option("The velocity profile. 'spline' passes via points without stopping.", "trapezoidal")
     duration: float | None = option(
         "Duration of the motion; default: the shortest that the arm's limits allow.", metavar="SECONDS"
@@ -165,9 +163,7 @@ class _Points:
                 raise DalembertError("--points contains all points; leave out --from, --via and --to")
             points = read_points(settings.points, self.arm, degrees=settings.deg)
             if hold is not None and points.hold.any():
-                raise DalembertError(
-                    f"{settings.points} has a column 'hold', but --hold is given as well; remove one of them"
-                )
+                raise DalembertError(f"{settings.points} has a column 'hold', but --hold is given as well; remove one")
             return points if hold is None else replace(points, hold=np.r_[0.0, [hold] * (len(points.q) - 1)])
         if settings.to is not None and settings.to_position is not None:
             raise options.exclude("--to", "--to-position")
@@ -265,9 +261,7 @@ class _Timing:
     def along(self, duration: float) -> dict[str, Any]:
         """The profile of a tip path with a given duration, as da.line takes it."""
         if self.profile == "spline":
-            raise DalembertError(
-                "--profile spline needs via points; a line or a circle takes one of the other profiles"
-            )
+            raise DalembertError("--profile spline needs via points; a line or a circle takes one of the others")
         return {"profile": self.profile, **self.shape(duration)}
 
     def stretched(

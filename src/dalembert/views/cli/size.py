@@ -46,13 +46,9 @@ class SizeOptions:
     margin: float = option("Margin that every check must keep: 0.2 for green.", 0.0, metavar="SHARE")
     life: float | None = option("Life L10 that the gears must reach.", metavar="HOURS")
     brake_factor: float = option("Safety factor of a brake on the worst gravity torque.", 1.5, metavar="FACTOR")
-    inertia_ratio: float | None = option(
-        "The largest ratio of load inertia to motor inertia to choose.", metavar="RATIO"
-    )
+    inertia_ratio: float | None = option("The largest ratio of load to motor inertia to choose.", metavar="RATIO")
     tolerance: list[str] | None = options.common("tolerance")
-    quantile: float = option(
-        "Share of the robots within --tolerance that must keep their rating.", 0.95, metavar="SHARE"
-    )
+    quantile: float = option("Share of the robots within --tolerance that must pass.", 0.95, metavar="SHARE")
     samples: int = option("How many robots within --tolerance are drawn.", 10_000, metavar="N")
     resume: bool = options.common("resume")
     sweep: str | None = option(
@@ -151,9 +147,8 @@ def _under_tolerances(
         raise DalembertError(f"--quantile is {settings.quantile:g}; it must lie between 0 and 1")
     resume = options.resuming(settings.resume)
     with Bar(f"drawing robots like {arm.name}") as bar:
-        drawn = da.monte_carlo(
-            arm, motion, tolerances, settings.samples, tip_wrench=wrench, progress=bar, resume=resume
-        )
+        load: Any = {"tip_wrench": wrench, "resume": resume, "progress": bar}
+        drawn = da.monte_carlo(arm, motion, tolerances, settings.samples, **load)
     return drives.margins(drawn.quantiles(settings.quantile))
 
 

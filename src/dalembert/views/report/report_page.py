@@ -96,9 +96,8 @@ def report_html(
     studies = [studies] if isinstance(studies, Study) else studies
     given = studies if isinstance(studies, list | tuple) else [studies]
     if strange := [x for x in given if not isinstance(x, Study)]:
-        raise DalembertError(
-            f"a report cannot be made from {shown(strange[0])}; give results of da.study, one for each motion"
-        )
+        what = shown(strange[0])
+        raise DalembertError(f"a report cannot be made from {what}; give results of da.study, one for each motion")
     if not studies:
         raise DalembertError("there is no motion to report on; give at least one result of da.study")
     arm = studies[0].arm

@@ -207,9 +207,8 @@ class StudioHandler(BaseHTTPRequestHandler):
         if behind is None:
             raise RefusedError(HTTPStatus.NOT_FOUND)
         if not self.server.admit(self.connection):
-            raise RefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE, f"the studio is answering {CONNECTIONS} requests already"
-            )
+            busy = f"the studio is answering {CONNECTIONS} requests already"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
         return behind
 
     def _need_type(self, kind: str) -> None:

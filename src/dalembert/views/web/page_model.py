@@ -38,9 +38,7 @@ def arm_data(arm: Arm) -> Data:
         "n": arm.n,
         "N": tree.n,
         "joints": [_joint(joint) for joint in arm.robot.moving_joints],
-        "bodies": [
-            _body(body, joint.child) for body, joint in zip(tree.bodies, arm.robot.tree_joints, strict=True)
-        ],
+        "bodies": [_body(body, joint.child) for body, joint in zip(tree.bodies, arm.robot.tree_joints, strict=True)],
         "base": matrix(tree.base),
         "tip": {"body": tree.tip_body, "name": arm.robot.tip.name if arm.robot.tip else "", "placement": matrix(tree.tip)},
         "tip_space": None if space is None else {"rows": space.rows, "normal": floats(space.normal)},
