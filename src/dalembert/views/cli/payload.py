@@ -90,8 +90,8 @@ def _show(load: Payload, loaded_arm: da.Arm) -> None:
     for i, j in itertools.combinations_with_replacement(range(3), 2):
         values.append((f"inertia {'xyz'[i]}{'xyz'[j]}", load.inertia[i, j], load.inertia_std[i, j], "kg m²"))
     if load.bias is not None and load.bias_std is not None:
-        for word, *b in zip(("fx", "fy", "fz", "mx", "my", "mz"), load.bias, load.bias_std, strict=True):
-            values.append((f"bias {word}", *b, "N" if word[0] == "f" else "N m"))
+        words = zip(("fx", "fy", "fz", "mx", "my", "mz"), load.bias, load.bias_std, strict=True)
+        values += [(f"bias {word}", *b, "N" if word[0] == "f" else "N m") for word, *b in words]
     if load.gains is not None and load.gains_std is not None:
         gains = zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)
         values += [(f"gain {name}", *g, load.gains_unit) for name, *g in gains]

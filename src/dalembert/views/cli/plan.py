@@ -130,9 +130,8 @@ class _Points:
         from dalembert.base.tables.units import WIDEST
 
         values = options.row_of(name, text, "q", self.arm.n)
-        turning = [joint.type != "prismatic" for joint in self.arm.robot.moving_joints]
-        widest = max((abs(x) for x, turns in zip(values, turning, strict=True) if turns), default=0.0)
-        if not self.settings.deg and widest > WIDEST:
+        turning = zip(values, self.arm.robot.moving_joints, strict=True)
+        if not self.settings.deg and any(abs(x) > WIDEST for x, joint in turning if joint.type != "prismatic"):
             say("warning", f'{name} "{text}" is in rad and looks like degrees; give --deg if it is')
         return [unit * value for unit, value in zip(self.unit, values, strict=True)]
 
@@ -200,8 +199,7 @@ class _Timing:
         if duration is not None and not 0 < duration < float("inf"):
             raise DalembertError(f"--duration is {duration:g} s; it must be finite and more than 0")
         self.arm, self.profile, self.duration, self.accelerating = arm, profile, duration, acceleration_time
-        self.sentence = ""
-        self.limits: dict[str, Array] = {} if duration is not None else _own_limits(arm)
+        self.sentence, self.limits = "", {} if duration is not None else _own_limits(arm)
 
     def through(self, points: Points) -> da.Trajectory:
         """From point to point, stopping at each, except for a spline."""

@@ -63,15 +63,10 @@ def arm_figure(arm: Arm, q: ArrayLike | Any | None = None) -> Figure:
     key: list[Key] = [(joint_colour(i), name) for i, name in enumerate(arm.joint_names)]
     if path is not None:
         key.append((TIP, "path of the tip"))
-    panels = [
-        Panel(
-            f"{arm.name}, {view.name.lower()}".rstrip(", "),
-            partial(draw, arm=arm, poses=poses, view=view, path=path),
-            tuple(key),
-            (5.2, 4.4),
-        )
-        for view in views_of(arm, poses)
-    ]
+    panels = []
+    for view in views_of(arm, poses):
+        title, drawing = f"{arm.name}, {view.name.lower()}".rstrip(", "), partial(draw, arm=arm, view=view)
+        panels.append(Panel(title, partial(drawing, poses=poses, path=path), tuple(key), (5.2, 4.4)))
     return assemble(panels)
 
 

@@ -89,11 +89,8 @@ def check_fits(where: str, name: str, value: float) -> None:
 
 def _joint(joint: Joint) -> Data:
     limits = {name: getattr(joint.limits, name) for name in LIMITS}
-    return {
-        "name": joint.name,
-        "revolute": joint.type != "prismatic",
-        **{name: None if value is None or abs(value) > LARGEST else float(value) for name, value in limits.items()},
-    }
+    known = {name: None if x is None or abs(x) > LARGEST else float(x) for name, x in limits.items()}
+    return {"name": joint.name, "revolute": joint.type != "prismatic", **known}
 
 
 def _body(body: Body, link: str) -> Data:

@@ -459,9 +459,9 @@ class _SelectionProblem:
             same = [pair for pair in pairs if pair[place] is part]
             smaller[f"the next smaller {words}"] = sorted(same, key=lambda pair: (-pair[0], -pair[1]))
         reasons: dict[str, str] = {}
-        for words, (pair, *_) in ((words, some) for words, some in smaller.items() if some):
-            if (label := _label(*pair[2:])) not in reasons:
-                reasons[label] = f"{words}, {label}, fails: {self._why(self.judge(i, *pair[2:], load, gravity))}"
+        for words, parts in ((words, some[0][2:]) for words, some in smaller.items() if some):
+            if (label := _label(*parts)) not in reasons:
+                reasons[label] = f"{words}, {label}, fails: {self._why(self.judge(i, *parts, load, gravity))}"
         if not pairs:
             reasons[""] = "no combination of the catalogues is smaller"
         possible = int((used <= 1.0 - self.rules.margin).sum())
