@@ -185,8 +185,9 @@ def _explain_traces(arm: Arm | None) -> None:
     model, name = arm or chain(EXPLAINED[-1]), "lagrange-euler"
     table, lines = steps(model, name), {}
     if arm is None:
-        costs = [cost(chain(n), name, measure=False, compiled=False) for n in range(2, 8)]
-        lines = _printed(name) | {"written": _in_n(range(2, 8), [_pair(each.written) for each in costs])}
+        sizes = range(2, 8)
+        costs = [cost(chain(n), name, measure=False, compiled=False, quantity="inverse_dynamics") for n in sizes]
+        lines = _printed(name) | {"written": _in_n(sizes, [_pair(each.written) for each in costs])}
     lines["compiled"] = list(map(str, _pair(model.operations("inverse_dynamics", name).compiled)))
     tell("")
     whose = plain(model.name) if arm else f"{model.n} general revolute joints"
