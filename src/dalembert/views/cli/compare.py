@@ -31,9 +31,7 @@ def compare(
     arm: str | None = option(
         "A shipped arm or a robot file; default: arms with n general joints.", argument=True, metavar="[ARM]"
     ),
-    joints: str | None = option(
-        "Growth with the number of joints; 2..12 by default if no arm is given.", metavar="2..12"
-    ),
+    joints: str | None = option("Growth with the number of joints; 2..12 by default without an arm.", metavar="2..12"),
     measure: bool = option("Compile and time each formulation; otherwise only count operations.", True),
     everything: bool = option(
         "Include formulations of degree 4 for more than 7 joints, which take long.", False, spelled="--all"

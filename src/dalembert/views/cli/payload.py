@@ -32,9 +32,7 @@ class PayloadFitOptions:
     arm_deviation: float = option(
         "Relative uncertainty of the arm's own masses: use its weight as a source of gains.", 0.2, metavar="SHARE"
     )
-    reference: str | None = option(
-        "Torques of the controller's own model in UNLOADED, as a source of drive gains.", metavar="NAME"
-    )
+    reference: str | None = option("Torques of the controller's model in UNLOADED, for drive gains.", metavar="NAME")
     wrench: str | None = option("The name of the wrench in the log.", metavar="NAME")
     sensor: str | None = option("The pose of the wrist sensor at the tip (m, rad).", metavar='"x y z roll pitch yaw"')
     reaction: bool = option("The sensor measures the wrench that the load exerts on the flange.", False)

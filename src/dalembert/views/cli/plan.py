@@ -66,18 +66,14 @@ class PlanOptions(RowOptions, options.Load):
         metavar="POINTS.csv",
     )
     from_position: str | None = options.vector("Initial tip position (m), instead of --from, or near it.")
-    to_position: str | None = options.vector(
-        "Final tip position (m), instead of --to; the nearest joint solution is taken."
-    )
+    to_position: str | None = options.vector("Final tip position (m), instead of --to, by the nearest joint solution.")
     line: str | None = options.vector("Move the tip along a straight line to this point (m).")
     circle: str | None = options.vector("Move the tip along a circle about this centre (m).")
     angle: float = option("The angle of the arc.", 360.0, metavar="DEGREES")
     normal: str = options.vector("The axis of the circle.", "0 0 1")
     orientation: Literal["free", "constant"] = option("Orientation of the tip for --line and --circle.", "free")
     profile: Shape = option("The velocity profile. 'spline' passes via points without stopping.", "trapezoidal")
-    duration: float | None = option(
-        "Duration of the motion; default: the shortest that the arm's limits allow.", metavar="SECONDS"
-    )
+    duration: float | None = option("Its duration; default: the shortest that the limits allow.", metavar="SECONDS")
     acceleration_time: float | None = option("For trapezoidal; default: a third of the duration.", metavar="SECONDS")
     hold: float | None = option("Dwell time at the end, and at via points.", metavar="SECONDS")
     back: bool = option("Return along the same path.", False)

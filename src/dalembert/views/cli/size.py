@@ -29,7 +29,8 @@ Margins = dict[str, dict[str, float]]  # of the checks of each joint
 CRITICAL = 10.0  # ratio of load inertia to motor inertia above which a warning is usual
 
 
-NO_MOTORS = "applies to choosing drives, but --motors MOTORS.csv is missing"
+DRAWING = ("plot", "draws a picture, but --plot OUT.png is missing")
+CHOOSING = ("motors", "applies to choosing drives, but --motors MOTORS.csv is missing")
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,9 @@ class SizeOptions:
     """The catalogues, what the drives must keep, and the files that are written."""
 
     motors: Path | None = option("A catalogue: choose the smallest motor for each joint.", metavar="MOTORS.csv")
-    gears: Path | None = option(
-        "A catalogue of gears; by default joints keep their own.", metavar="GEARS.csv", needs=("motors", NO_MOTORS)
-    )
+    gears: Path | None = option("A catalogue of gears; default: the joints' own.", metavar="GEARS.csv", needs=CHOOSING)
     joints: str | None = option(
-        "The joints to equip from the catalogues; default: all.", metavar='"j1 j2 …"', needs=("motors", NO_MOTORS)
+        "The joints to equip from the catalogues; default: all.", metavar='"j1 j2 …"', needs=CHOOSING
     )
     margin: float = option("Margin that every check must keep: 0.2 for green.", 0.0, metavar="SHARE")
     life: float | None = option("Life L10 that the gears must reach.", metavar="HOURS")
@@ -52,16 +51,11 @@ class SizeOptions:
     samples: int = option("How many robots within --tolerance are drawn.", 10_000, metavar="N")
     resume: bool = options.common("resume")
     sweep: str | None = option(
-        "Plot this joint's motor torque and speed against the gear ratio (--plot).",
-        metavar="JOINT",
-        needs=("plot", "draws a picture, but --plot OUT.png is missing"),
+        "Plot this joint's motor torque and speed against the gear ratio (--plot).", metavar="JOINT", needs=DRAWING
     )
     plot: str | None = options.plotting("Write the speed–torque diagrams, or the sweep")
     out: Path | None = option(
-        "Write the robot with the chosen drives.",
-        spelled="--out -o",
-        metavar="FITTED.toml",
-        needs=("motors", NO_MOTORS),
+        "Write the robot with the chosen drives.", spelled="--out -o", metavar="FITTED.toml", needs=CHOOSING
     )
     as_json: bool = options.common("as_json")
     force: bool = options.overwriting()

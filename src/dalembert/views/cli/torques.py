@@ -35,9 +35,7 @@ class TorqueOptions:
 
     output: str = options.written_to("OUT.csv", "torques")
     force: bool = options.overwriting("OUT.csv")
-    check_limits: bool = option(
-        "Exit with status 3 if a joint exceeds a limit: position, speed, acceleration or effort.", False
-    )
+    check_limits: bool = options.common("check_limits")
     scaling: str | None = option(
         "Show the peak torques with time stretched by these factors, and the factor that just keeps the limits.",
         metavar='"c1 c2 …"',
