@@ -66,11 +66,7 @@ class Byline:
 
 
 def page(
-    title: str,
-    about: str,
-    links: Iterable[tuple[str, str]],
-    parts: Iterable[str],
-    byline: Byline | None = None,
+    title: str, about: str, links: Iterable[tuple[str, str]], parts: Iterable[str], byline: Byline | None = None
 ) -> str:
     """A complete, self-contained page: its header with ``links`` (anchor, word), its parts and its footer."""
     from dalembert import __version__
