@@ -201,6 +201,8 @@ def _first_state(
     reading: Reading,
 ) -> tuple[tuple[Any, Any], list[str]]:
     """The initial state that the options describe, and notes about it."""
+    from dalembert.work.trajectory.planning.limits import position_limits
+
     rest: tuple[Any, Any] = [0.0] * arm.n, [0.0] * arm.n
     notes: list[str] = []
     q, recorded = settings.q, isinstance(applied, da.RecordedTorque)
@@ -209,14 +211,11 @@ def _first_state(
     elif recorded and applied.q0 is not None:
         rest = applied.q0, rest[1] if applied.qd0 is None else applied.qd0
     elif q is None and stopped:
-        for k, joint in enumerate(arm.robot.moving_joints):
-            for limit, beyond in ((joint.limits.lower, 1), (joint.limits.upper, -1)):
-                if limit is not None and beyond * limit > 0:
-                    rest[0][k] = limit
-                    unit = "m" if joint.type == "prismatic" else "rad"
-                    notes.append(
-                        f"joint '{joint.name}' starts at its limit, {limit:g} {unit}, since 0 is beyond it; --q sets another position"
-                    )
+        rest = [min(max(0.0, low), high) for low, high in zip(*position_limits(arm), strict=True)], rest[1]
+        for joint, limit in zip(arm.robot.moving_joints, rest[0], strict=True):
+            where = f"its limit, {limit:g} {'m' if joint.type == 'prismatic' else 'rad'}"
+            if limit:
+                notes.append(f"joint '{joint.name}' starts at {where}, since 0 is beyond it; --q sets another position")
     if recorded and applied.q0 is None and q is None:
         notes.append(
             "the torque file has no columns q1 …, so the arm starts at 0 where its limits allow; --q MOTION.csv starts at the "

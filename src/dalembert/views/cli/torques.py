@@ -231,8 +231,8 @@ def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
     for i, joint in enumerate(arm.robot.moving_joints):
         unit, limit = torque.units[i], joint.limits.effort
         peak, when = float(torque.peak[i]), float(torque.at[i])
-        values = (number(peak, unit), number(when, "s"), number(float(torque.rms[i]), unit), number(limit, unit))
-        row = [plain(joint.name), *values]
+        sizes = ((peak, unit), (when, "s"), (float(torque.rms[i]), unit), (limit, unit))
+        row = [plain(joint.name), *(number(*size) for size in sizes)]
         if limit is not None and peak > limit * (1 + ROUNDING):
             rows.append([Text(cell, "red") for cell in (*row, "exceeded")])
             words = f"needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}"

@@ -14,6 +14,7 @@ from dalembert.base.arrays import Array, shown
 from dalembert.base.environment.progress import OfFraction as Progress
 from dalembert.base.environment.progress import reporting
 from dalembert.base.files import HTML, check_writable, whole_file
+from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.robot.model.omitted_terms import OMISSIONS
 from dalembert.views.report import figures, tip_figures
@@ -123,9 +124,8 @@ def report_html(
 
 def _about(arm: Arm) -> str:
     robot = arm.robot
-    about = f"{arm.n} joint{'s' if arm.n > 1 else ''} ({robot.joint_letters}), {number(robot.mass)} kg"
-    source = f" · {text(robot.source)}" if robot.source else ""
-    return f"Dynamics report: {text(arm.name)}, {about}{source}"
+    about = f"{counted(arm.n, 'joint')} ({robot.joint_letters}), {number(robot.mass)} kg"
+    return f"Dynamics report: {text(arm.name)}, {about}" + (f" · {text(robot.source)}" if robot.source else "")
 
 
 def _summary(studies: Sequence[Study]) -> str:
