@@ -230,7 +230,7 @@ def test_saving_asks_before_it_overwrites(client: Client, folder: Path) -> None:
     ("action", "body", "sentence"),
     [
         ("time", {"how": "fast", "name": "a", "csv": "t"}, "it must be time-optimal or scaled"),
-        ("time", {"how": "scaled", "name": "a"}, "'csv' is None"),
+        ("time", {"how": "scaled", "name": "a"}, "the key 'csv' is missing"),
         ("time", {"how": "scaled", "name": "a", "csv": "\ud800"}, "surrogate"),
         ("time", {"how": "scaled", "name": "a", "csv": "t", "duration": "long"}, "finite number"),
         ("identify", {"logs": "run.csv"}, "list of files"),

@@ -11,7 +11,7 @@ import pytest
 import dalembert as da
 from dalembert.errors import DalembertError
 from dalembert.robot.model.loop_lengths import loop_lengths
-from dalembert.views.studio.fields import request
+from dalembert.views.studio.fields import StudioRequest, request
 from dalembert.views.studio.structure import Structure, described
 
 
@@ -25,7 +25,7 @@ def near(mine: da.Arm, theirs: da.Arm) -> bool:
 
 def test_nothing_changed_is_the_robot() -> None:
     robot = da.load("panda").robot
-    assert request(Structure, {}) == Structure() and Structure().arm(robot).robot == robot
+    assert request(Structure, StudioRequest({})) == Structure() and Structure().arm(robot).robot == robot
 
 
 def test_tip_root_lock_and_payload_are_those_of_load() -> None:
@@ -36,10 +36,10 @@ def test_tip_root_lock_and_payload_are_those_of_load() -> None:
         "payload": 1.5,
         "com": [0.1, 0, 0],
     }
-    structure = request(Structure, body)
+    structure = request(Structure, StudioRequest(body))
     expected = da.load("panda", tip="panda_link6", root="panda_link1", lock={"panda_joint3": 0.2})
     assert near(structure.arm(da.load("panda").robot), expected.with_payload(1.5, (0.1, 0, 0)))
-    assert request(Structure, asdict(structure)) == structure
+    assert request(Structure, StudioRequest(asdict(structure))) == structure
 
 
 def test_rotors_can_be_left_out() -> None:
@@ -83,7 +83,7 @@ def test_a_closed_chain_that_is_larger_in_all_lengths_reaches_farther_in_proport
         ({"lengths": {"x of joint elbow1 on the link before": 100.0}}, "five-bar|meeting"),
         ({"lengths": {"x of joint elbow1 on the link before": "long"}}, "must be a finite number"),
         ({"payload": -1}, "payload|mass"),
-        ({"com": [1, 2]}, "three numbers"),
+        ({"com": [1, 2]}, "a list of 3 numbers"),
         ({"rotors": "yes"}, "true or false"),
         ({"lock": [1]}, "numbers by name"),
         ({"tip": 3}, "must be a string"),
@@ -91,5 +91,5 @@ def test_a_closed_chain_that_is_larger_in_all_lengths_reaches_farther_in_proport
 )
 def test_mistakes_are_one_sentence(body: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DalembertError, match=sentence):
-        arm = request(Structure, body).arm(da.load("five-bar").robot)
+        arm = request(Structure, StudioRequest(body)).arm(da.load("five-bar").robot)
         arm.inverse_dynamics(arm.home, [0, 0], [0, 0])

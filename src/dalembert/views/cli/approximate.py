@@ -65,9 +65,8 @@ def approximate(
     for path, kinds in ((output, (".csv", ".txt")), (save, (".toml", ".urdf"))):
         options.check_output(path, "the result", motion, arm, force=force, kinds=kinds)
     options.check_plot(settings.plot, force=force)
-    motions = [
-        (title, moving) for title, _, moving in motions_of(loaded, paths, settings.example, reading, as_table=True)
-    ]
+    titled = motions_of(loaded, paths, settings.example, reading, as_table=True)
+    motions = [(title, moving) for title, _, moving in titled]
     from dalembert.work.analysis.negligible_terms import DROPS, omissions
 
     if small is not None:

@@ -31,9 +31,7 @@ def compare(
     arm: str | None = option(
         "A shipped arm or a robot file; default: arms with n general joints.", argument=True, metavar="[ARM]"
     ),
-    joints: str | None = option(
-        "Growth with the number of joints; 2..12 by default if no arm is given.", metavar="2..12"
-    ),
+    joints: str | None = option("Growth with the number of joints; 2..12 by default without an arm.", metavar="2..12"),
     measure: bool = option("Compile and time each formulation; otherwise only count operations.", True),
     everything: bool = option(
         "Include formulations of degree 4 for more than 7 joints, which take long.", False, spelled="--all"
@@ -185,8 +183,9 @@ def _explain_traces(arm: Arm | None) -> None:
     model, name = arm or chain(EXPLAINED[-1]), "lagrange-euler"
     table, lines = steps(model, name), {}
     if arm is None:
-        costs = [cost(chain(n), name, measure=False, compiled=False) for n in range(2, 8)]
-        lines = _printed(name) | {"written": _in_n(range(2, 8), [_pair(each.written) for each in costs])}
+        sizes = range(2, 8)
+        costs = [cost(chain(n), name, measure=False, compiled=False, quantity="inverse_dynamics") for n in sizes]
+        lines = _printed(name) | {"written": _in_n(sizes, [_pair(each.written) for each in costs])}
     lines["compiled"] = list(map(str, _pair(model.operations("inverse_dynamics", name).compiled)))
     tell("")
     whose = plain(model.name) if arm else f"{model.n} general revolute joints"
@@ -256,9 +255,8 @@ def _notes(costs: Sequence[Cost]) -> None:
         words += f" ns: per state, measured here in batches of {STATES} on one core."
     console().print(f"{words} {introduction('M')}")
     if any(cost.compiled is None for cost in costs):
-        console().print(
-            f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all includes them."
-        )
+        slow = f"formulations of degree 4 with more than {MANY_JOINTS} joints take long"
+        console().print(f"— not traced: {slow}; --all includes them.")
 
 
 def in_n(coefficients: Polynomial) -> str:

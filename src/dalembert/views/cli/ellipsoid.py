@@ -30,9 +30,7 @@ KINDS: dict[Kind, str] = {
 class CapabilityOptions:
     """The configuration and the capability that are shown."""
 
-    q: str = option(
-        "The configuration (rad; m for prismatic joints).", REQUIRED, metavar='"q1 … qn"', show_default=False
-    )
+    q: str = option("The configuration (rad; m if prismatic).", REQUIRED, metavar='"q1 … qn"', show_default=False)
     kind: Kind = option("Accelerations, velocities, forces, or forces in addition to the arm's weight.", "dynamic")
     task: str | None = options.common("task")
     limits: str | None = options.common("capability_limits")
@@ -104,9 +102,8 @@ def measures(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid) -> tuple[float
 def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: Kind, size: Any) -> None:
     unit = shape.units[0] if len(set(shape.units)) == 1 else ""
     whose = "the arm’s" if isinstance(size, str) else "these"
-    bound = (
-        f"whose ratios to {whose} limits have squares that sum to at most 1" if size is not None else "of unit length"
-    )
+    bound = f"whose ratios to {whose} limits have squares that sum to at most 1"
+    bound = "of unit length" if size is None else bound
     tell(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", "bold")
     what = "joint velocities" if kind == "velocity" else "torques"
     tell(f"from {what} {bound}; components {', '.join(shape.rows)}\n")

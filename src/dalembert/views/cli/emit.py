@@ -35,9 +35,7 @@ class CodeOptions:
         metavar="QUANTITY...",
     )
     target: str = option("What to write; --targets lists the targets.", "c", spelled="-t --target")
-    output: str | None = option(
-        "The folder for the files; it is created if necessary.", spelled="-o --output", metavar="DIR"
-    )
+    output: str | None = option("The folder for the files, created if necessary.", spelled="-o --output", metavar="DIR")
     single: bool = option("Single precision instead of double.", False)
     float_: bool = option("", False, hidden=True)
     formulation: str | None = option("The equations to use; default: the fastest.", metavar="NAME")
@@ -77,9 +75,7 @@ def emit(
     with Bar(f"{', '.join(code.quantity)} of {loaded.name}", PATIENCE):
         further = options.keywords(code, "formulation function libm separate")
         further["precision"] = "single" if code.single or code.float_ else None
-        source = loaded.emit(
-            code.quantity, code.target, options=tuple(code.inputs or ()), by=code.by or None, **further
-        )
+        source = loaded.emit(code.quantity, code.target, options=code.inputs or (), by=code.by or None, **further)
     if code.output is None:
         tell("\n".join(plain(line) for line in str(source).splitlines()))
         return

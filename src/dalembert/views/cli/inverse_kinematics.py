@@ -22,9 +22,7 @@ class PoseOptions:
     """The pose of the tip, and the solutions that are wanted."""
 
     position: str = options.vector("The position of the tip, in base axes (m).", REQUIRED, show_default=False)
-    rpy: str | None = option(
-        "Its orientation: roll, pitch and yaw (rad), R_z(yaw) R_y(pitch) R_x(roll).", metavar='"r p y"'
-    )
+    rpy: str | None = option("Orientation: roll, pitch, yaw (rad), R_z(yaw) R_y(pitch) R_x(roll).", metavar='"r p y"')
     axis: str | None = options.vector("Instead, the direction of the tip's z-axis in base axes.")
     task: Aim | None = option("What is prescribed; default: what is given, as far as the arm has the joints for it.")
     q: str | None = options.joint_row("List the solution nearest to these positions first.")

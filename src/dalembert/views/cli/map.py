@@ -26,9 +26,7 @@ class MapOptions:
     )
     task: str | None = options.common("task")
     limits: str | None = options.common("capability_limits")
-    take: Literal["best", "mean", "worst"] = option(
-        "Which value to show of the configurations that reach a cell.", "best"
-    )
+    take: Literal["best", "mean", "worst"] = option("The value shown of the configurations in a cell.", "best")
     redundancy: options.Redundancy = option("As for 'dalembert ellipsoid'.", "pseudo-inverse")
     poses: int = option("Number of configurations to sample.", 1_000_000, min=1)
     cells: int = option("Cells along the longer side.", 120, min=2, max=2000)

@@ -209,41 +209,29 @@ ArmArgument = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-MotionFile = Annotated[
-    Path, Argument(metavar="MOTION.csv", help="The motion, one line per instant.", show_default=False)
-]
-MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help="The motion, one line per instant.")]
-MotionsArgument = Annotated[
-    list[Path] | None, Argument(metavar="[MOTION.csv]…", help="Motions to play, as for 'dalembert torques'.")
-]
+LINES = "The motion, one line per instant."
+MotionFile = Annotated[Path, Argument(metavar="MOTION.csv", help=LINES, show_default=False)]
+MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=LINES)]
+PLAYED = "Motions to play, as for 'dalembert torques'."
+MotionsArgument = Annotated[list[Path] | None, Argument(metavar="[MOTION.csv]…", help=PLAYED)]
 
 
 @dataclass(frozen=True)
 class Loading:
     """How a robot is loaded: the options of every command that loads an arm."""
 
-    physical: Literal["error", "warn"] = option(
-        "'warn' accepts physically impossible inertias with a warning.", "error"
-    )
+    physical: Literal["error", "warn"] = option("'warn' accepts physically impossible inertias, and warns.", "error")
     tip: str | None = option("The link whose frame is the end effector.", metavar="LINK")
-    lock: list[str] | None = option(
-        "Hold a joint fixed at a position in rad or m; may be repeated.", metavar="JOINT=POSITION"
-    )
-    root: str | None = option(
-        "The link that becomes the base; with --tip, only the joints between the two move.", metavar="LINK"
-    )
-    convention: Literal["standard", "modified"] | None = option(
-        "The convention of a DH table (.csv, .xlsx) that does not state it."
-    )
+    lock: list[str] | None = option("Hold a joint at a position (rad, m); may be repeated.", metavar="JOINT=POSITION")
+    root: str | None = option("The new base link; with --tip, only the joints between the two move.", metavar="LINK")
+    convention: Literal["standard", "modified"] | None = option("The convention of a DH table that does not state it.")
     density: str | None = option(
         "Links without a mass get the mass of their shapes: 2700, aluminium, '2.7 g/cm3'.", metavar="KG/M3|MATERIAL"
     )
     arguments: list[str] | None = option(
         "A value for $(arg NAME) of a .xacro file; may be repeated.", spelled="--argument", metavar="NAME=VALUE"
     )
-    snap: float | None = option(
-        "Angles this close to right angles are made exact: 1e-5 for π/2 written as 1.5708.", metavar="RAD"
-    )
+    snap: float | None = option("Angles this close to right angles are made exact: 1e-5 for 1.5708.", metavar="RAD")
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -263,9 +251,7 @@ class Reading:
         "'auto': the spline, unless it moves a joint that is at rest in the samples.",
         "auto",
     )
-    cutoff: float | None = option(
-        "Low-pass filter for a measured motion, without phase shift; default: none.", metavar="HZ"
-    )
+    cutoff: float | None = option("Low-pass filter for a measured motion, without phase shift.", metavar="HZ")
     column: list[str] | None = option(
         "The name of t, q, qd, qdd or tau in the motion, or its columns from 0: q=1:7.", metavar="q=NAME"
     )
@@ -291,9 +277,7 @@ class LogReading:
     unit: list[str] | None = option("The unit of t, q, qd, tau or current: q=deg, t=ms, current=mA.", metavar="q=UNIT")
     joints: str | None = option("The arm's joints in the order of the log's columns.", metavar='"j1 j2 …"')
     topic: str | None = option("Which JointState messages of a ROS log to read.")
-    episodes: str | None = option(
-        "Which episodes of a LeRobot dataset to read, such as 0:5 (0 to 4) or 1,4:6.", metavar="0:5"
-    )
+    episodes: str | None = option("Episodes of a LeRobot dataset, such as 0:5 (0 to 4) or 1,4:6.", metavar="0:5")
     gains: str | None = option("Drive gains (N m/A): torque is current times these.", metavar='"k1 k2 …"')
     gears: str | None = option("Gear ratios, or the n×n matrix row by row.", metavar='"g1 g2 …"')
     motor_side: str | None = option("The columns measured on the motor side.", metavar="q,qd,tau")

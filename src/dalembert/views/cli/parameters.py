@@ -72,9 +72,7 @@ def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, load
         tell(f"\nNot identifiable by any motion: {', '.join(letters)}.")
     if isinstance(base, SymbolicBaseParameters) and base.legend:
         tell("\nwith " + ", ".join(f"{text} = {number(value)}" for text, _, value in base.legend))
-    tell(
-        "\nm, mℓ_C, Î: mass, first moments and inertia tensor of augmented link i about the origin of its frame, S (7.77)."
-    )
+    tell("\nm, mℓ_C, Î: mass, first moments and inertia tensor of augmented link i about its frame's origin, S (7.77).")
     if load.payload is not None:
         from dalembert.mechanics.symbols.symbolic_regressor import parameters_with_payload
 

@@ -32,9 +32,7 @@ class PayloadFitOptions:
     arm_deviation: float = option(
         "Relative uncertainty of the arm's own masses: use its weight as a source of gains.", 0.2, metavar="SHARE"
     )
-    reference: str | None = option(
-        "Torques of the controller's own model in UNLOADED, as a source of drive gains.", metavar="NAME"
-    )
+    reference: str | None = option("Torques of the controller's model in UNLOADED, for drive gains.", metavar="NAME")
     wrench: str | None = option("The name of the wrench in the log.", metavar="NAME")
     sensor: str | None = option("The pose of the wrist sensor at the tip (m, rad).", metavar='"x y z roll pitch yaw"')
     reaction: bool = option("The sensor measures the wrench that the load exerts on the flange.", False)
@@ -90,8 +88,8 @@ def _show(load: Payload, loaded_arm: da.Arm) -> None:
     for i, j in itertools.combinations_with_replacement(range(3), 2):
         values.append((f"inertia {'xyz'[i]}{'xyz'[j]}", load.inertia[i, j], load.inertia_std[i, j], "kg m²"))
     if load.bias is not None and load.bias_std is not None:
-        for word, *b in zip(("fx", "fy", "fz", "mx", "my", "mz"), load.bias, load.bias_std, strict=True):
-            values.append((f"bias {word}", *b, "N" if word[0] == "f" else "N m"))
+        words = zip(("fx", "fy", "fz", "mx", "my", "mz"), load.bias, load.bias_std, strict=True)
+        values += [(f"bias {word}", *b, "N" if word[0] == "f" else "N m") for word, *b in words]
     if load.gains is not None and load.gains_std is not None:
         gains = zip(loaded_arm.joint_names, load.gains, load.gains_std, strict=True)
         values += [(f"gain {name}", *g, load.gains_unit) for name, *g in gains]

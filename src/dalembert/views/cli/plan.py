@@ -66,20 +66,14 @@ class PlanOptions(RowOptions, options.Load):
         metavar="POINTS.csv",
     )
     from_position: str | None = options.vector("Initial tip position (m), instead of --from, or near it.")
-    to_position: str | None = options.vector(
-        "Final tip position (m), instead of --to; the nearest joint solution is taken."
-    )
+    to_position: str | None = options.vector("Final tip position (m), instead of --to, by the nearest joint solution.")
     line: str | None = options.vector("Move the tip along a straight line to this point (m).")
     circle: str | None = options.vector("Move the tip along a circle about this centre (m).")
     angle: float = option("The angle of the arc.", 360.0, metavar="DEGREES")
     normal: str = options.vector("The axis of the circle.", "0 0 1")
-    orientation: Literal["free", "constant"] = option(
-        "For --line and --circle: whether the tip keeps its orientation.", "free"
-    )
+    orientation: Literal["free", "constant"] = option("Orientation of the tip for --line and --circle.", "free")
     profile: Shape = option("The velocity profile. 'spline' passes via points without stopping.", "trapezoidal")
-    duration: float | None = option(
-        "Duration of the motion; default: the shortest that the arm's limits allow.", metavar="SECONDS"
-    )
+    duration: float | None = option("Its duration; default: the shortest that the limits allow.", metavar="SECONDS")
     acceleration_time: float | None = option("For trapezoidal; default: a third of the duration.", metavar="SECONDS")
     hold: float | None = option("Dwell time at the end, and at via points.", metavar="SECONDS")
     back: bool = option("Return along the same path.", False)
@@ -132,9 +126,8 @@ class _Points:
         from dalembert.base.tables.units import WIDEST
 
         values = options.row_of(name, text, "q", self.arm.n)
-        turning = [joint.type != "prismatic" for joint in self.arm.robot.moving_joints]
-        widest = max((abs(x) for x, turns in zip(values, turning, strict=True) if turns), default=0.0)
-        if not self.settings.deg and widest > WIDEST:
+        turning = zip(values, self.arm.robot.moving_joints, strict=True)
+        if not self.settings.deg and any(abs(x) > WIDEST for x, joint in turning if joint.type != "prismatic"):
             say("warning", f'{name} "{text}" is in rad and looks like degrees; give --deg if it is')
         return [unit * value for unit, value in zip(self.unit, values, strict=True)]
 
@@ -165,9 +158,7 @@ class _Points:
                 raise DalembertError("--points contains all points; leave out --from, --via and --to")
             points = read_points(settings.points, self.arm, degrees=settings.deg)
             if hold is not None and points.hold.any():
-                raise DalembertError(
-                    f"{settings.points} has a column 'hold', but --hold is given as well; remove one of them"
-                )
+                raise DalembertError(f"{settings.points} has a column 'hold', but --hold is given as well; remove one")
             return points if hold is None else replace(points, hold=np.r_[0.0, [hold] * (len(points.q) - 1)])
         if settings.to is not None and settings.to_position is not None:
             raise options.exclude("--to", "--to-position")
@@ -204,8 +195,7 @@ class _Timing:
         if duration is not None and not 0 < duration < float("inf"):
             raise DalembertError(f"--duration is {duration:g} s; it must be finite and more than 0")
         self.arm, self.profile, self.duration, self.accelerating = arm, profile, duration, acceleration_time
-        self.sentence = ""
-        self.limits: dict[str, Array] = {} if duration is not None else _own_limits(arm)
+        self.sentence, self.limits = "", {} if duration is not None else _own_limits(arm)
 
     def through(self, points: Points) -> da.Trajectory:
         """From point to point, stopping at each, except for a spline."""
@@ -265,9 +255,7 @@ class _Timing:
     def along(self, duration: float) -> dict[str, Any]:
         """The profile of a tip path with a given duration, as da.line takes it."""
         if self.profile == "spline":
-            raise DalembertError(
-                "--profile spline needs via points; a line or a circle takes one of the other profiles"
-            )
+            raise DalembertError("--profile spline needs via points; a line or a circle takes one of the others")
         return {"profile": self.profile, **self.shape(duration)}
 
     def stretched(

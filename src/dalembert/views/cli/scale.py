@@ -21,9 +21,7 @@ DURATION = "needs --time-optimal; otherwise the limits determine the duration of
 class ScaleOptions(RowOptions, options.Load):
     """How a motion is scaled, and where it is written."""
 
-    time_optimal: bool = option(
-        "The shortest duration along the same path, instead of one factor for all of it.", False
-    )
+    time_optimal: bool = option("The shortest duration along the same path, not one factor for all of it.", False)
     faster: bool = option("Also speed the motion up if the limits permit; --time-optimal always does.", False)
     duration: float | None = option(
         "For --time-optimal: a duration above the shortest one.", metavar="SECONDS", needs=("time_optimal", DURATION)

@@ -111,9 +111,8 @@ def _drives(robot: da.Robot) -> Shown:
         friction, rotor = joint.friction, joint.rotor
         if rotor is None and not friction.viscous and not any(friction.coulomb):
             continue
-        sizes = [
-            _some(getattr(rotor, name, 0.0), unit) for name, unit in (("inertia", ""), ("mass", "kg"), ("viscous", ""))
-        ]
+        units = {"inertia": "", "mass": "kg", "viscous": ""}
+        sizes = [_some(getattr(rotor, name, 0.0), unit) for name, unit in units.items()]
         counted = "–" if rotor is None else "k_r² I_m only" if rotor.reflected else "fully"
         own = [_some(friction.viscous), _two_sided(friction.coulomb), number(getattr(rotor, "gear", None)), *sizes]
         rows.append([index, plain(joint.name), *own, _two_sided(getattr(rotor, "coulomb", (0.0, 0.0))), counted])

@@ -67,17 +67,13 @@ class SimulationOptions(options.Load):
     )
     held: bool = option("Hold each row of TORQUES.csv until the next; otherwise interpolate linearly.", False)
     follow: Path | None = option("A motion for a controller to follow, from its first state.", metavar="MOTION.csv")
-    control: Control = option(
-        "The controller: computed torque, PD, feedforward, or adaptive (Slotine and Li).", "computed"
-    )
+    control: Control = option("Computed torque, PD, feedforward, or adaptive (Slotine and Li).", "computed")
     kp: str | None = gain("K_p: 1/s² for computed (100), N m/rad for pd and feedforward (0).")
     kd: str | None = gain("K_d: 1/s for computed (20), N m s/rad for the others.")
     lambda_: str | None = gain("Λ for adaptive, 1/s (10).")
     gamma: str | None = gain("Γ for adaptive: the adaptation gain; 0 for no adaptation.")
     model: str | None = option("The arm that the controller assumes; default: ARM with its payload.", metavar="ARM")
-    method: Scheme = option(
-        "Fixed steps, adaptive steps, or a variational scheme that keeps the energy error bounded.", "rk4"
-    )
+    method: Scheme = option("Fixed steps, adaptive steps, or a variational scheme with bounded energy error.", "rk4")
     step: float = option("The step.", 1e-3, metavar="SECONDS")
     every: int = option("Write every K-th step.", 1, metavar="K")
     friction: bool = option("Whether joint friction acts.", True)
@@ -89,9 +85,7 @@ class SimulationOptions(options.Load):
     ideal: bool = option("The equations alone: --stops none --no-effort-limits.", False)
     rate: float | None = option("Sampling rate of the controller; its torque is held between samples.", metavar="HZ")
     delay: float = option("From a sample to its torque; needs --rate.", 0.0, metavar="SECONDS")
-    encoder: str | None = option(
-        "Encoder counts per turn (per metre of a prismatic joint); needs --rate.", metavar='N|"n1 … nn"'
-    )
+    encoder: str | None = option("Encoder counts per turn (per m if prismatic); needs --rate.", metavar='N|"n1 … nn"')
     velocity_filter: float | None = option("Low-pass filter for velocities from encoder counts.", metavar="HZ")
     output: str = options.written_to("RUN.csv")
     plot: str | None = options.plotting("Draw the run", metavar="RUN.png")
@@ -207,6 +201,8 @@ def _first_state(
     reading: Reading,
 ) -> tuple[tuple[Any, Any], list[str]]:
     """The initial state that the options describe, and notes about it."""
+    from dalembert.work.trajectory.planning.limits import position_limits
+
     rest: tuple[Any, Any] = [0.0] * arm.n, [0.0] * arm.n
     notes: list[str] = []
     q, recorded = settings.q, isinstance(applied, da.RecordedTorque)
@@ -215,14 +211,11 @@ def _first_state(
     elif recorded and applied.q0 is not None:
         rest = applied.q0, rest[1] if applied.qd0 is None else applied.qd0
     elif q is None and stopped:
-        for k, joint in enumerate(arm.robot.moving_joints):
-            for limit, beyond in ((joint.limits.lower, 1), (joint.limits.upper, -1)):
-                if limit is not None and beyond * limit > 0:
-                    rest[0][k] = limit
-                    unit = "m" if joint.type == "prismatic" else "rad"
-                    notes.append(
-                        f"joint '{joint.name}' starts at its limit, {limit:g} {unit}, since 0 is beyond it; --q sets another position"
-                    )
+        rest = [min(max(0.0, low), high) for low, high in zip(*position_limits(arm), strict=True)], rest[1]
+        for joint, limit in zip(arm.robot.moving_joints, rest[0], strict=True):
+            where = f"its limit, {limit:g} {'m' if joint.type == 'prismatic' else 'rad'}"
+            if limit:
+                notes.append(f"joint '{joint.name}' starts at {where}, since 0 is beyond it; --q sets another position")
     if recorded and applied.q0 is None and q is None:
         notes.append(
             "the torque file has no columns q1 …, so the arm starts at 0 where its limits allow; --q MOTION.csv starts at the "

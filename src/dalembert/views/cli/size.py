@@ -29,7 +29,8 @@ Margins = dict[str, dict[str, float]]  # of the checks of each joint
 CRITICAL = 10.0  # ratio of load inertia to motor inertia above which a warning is usual
 
 
-NO_MOTORS = "applies to choosing drives, but --motors MOTORS.csv is missing"
+DRAWING = ("plot", "draws a picture, but --plot OUT.png is missing")
+CHOOSING = ("motors", "applies to choosing drives, but --motors MOTORS.csv is missing")
 
 
 @dataclass(frozen=True)
@@ -37,35 +38,24 @@ class SizeOptions:
     """The catalogues, what the drives must keep, and the files that are written."""
 
     motors: Path | None = option("A catalogue: choose the smallest motor for each joint.", metavar="MOTORS.csv")
-    gears: Path | None = option(
-        "A catalogue of gears; by default joints keep their own.", metavar="GEARS.csv", needs=("motors", NO_MOTORS)
-    )
+    gears: Path | None = option("A catalogue of gears; default: the joints' own.", metavar="GEARS.csv", needs=CHOOSING)
     joints: str | None = option(
-        "The joints to equip from the catalogues; default: all.", metavar='"j1 j2 …"', needs=("motors", NO_MOTORS)
+        "The joints to equip from the catalogues; default: all.", metavar='"j1 j2 …"', needs=CHOOSING
     )
     margin: float = option("Margin that every check must keep: 0.2 for green.", 0.0, metavar="SHARE")
     life: float | None = option("Life L10 that the gears must reach.", metavar="HOURS")
     brake_factor: float = option("Safety factor of a brake on the worst gravity torque.", 1.5, metavar="FACTOR")
-    inertia_ratio: float | None = option(
-        "The largest ratio of load inertia to motor inertia to choose.", metavar="RATIO"
-    )
+    inertia_ratio: float | None = option("The largest ratio of load to motor inertia to choose.", metavar="RATIO")
     tolerance: list[str] | None = options.common("tolerance")
-    quantile: float = option(
-        "Share of the robots within --tolerance that must keep their rating.", 0.95, metavar="SHARE"
-    )
+    quantile: float = option("Share of the robots within --tolerance that must pass.", 0.95, metavar="SHARE")
     samples: int = option("How many robots within --tolerance are drawn.", 10_000, metavar="N")
     resume: bool = options.common("resume")
     sweep: str | None = option(
-        "Plot this joint's motor torque and speed against the gear ratio (--plot).",
-        metavar="JOINT",
-        needs=("plot", "draws a picture, but --plot OUT.png is missing"),
+        "Plot this joint's motor torque and speed against the gear ratio (--plot).", metavar="JOINT", needs=DRAWING
     )
     plot: str | None = options.plotting("Write the speed–torque diagrams, or the sweep")
     out: Path | None = option(
-        "Write the robot with the chosen drives.",
-        spelled="--out -o",
-        metavar="FITTED.toml",
-        needs=("motors", NO_MOTORS),
+        "Write the robot with the chosen drives.", spelled="--out -o", metavar="FITTED.toml", needs=CHOOSING
     )
     as_json: bool = options.common("as_json")
     force: bool = options.overwriting()
@@ -151,9 +141,8 @@ def _under_tolerances(
         raise DalembertError(f"--quantile is {settings.quantile:g}; it must lie between 0 and 1")
     resume = options.resuming(settings.resume)
     with Bar(f"drawing robots like {arm.name}") as bar:
-        drawn = da.monte_carlo(
-            arm, motion, tolerances, settings.samples, tip_wrench=wrench, progress=bar, resume=resume
-        )
+        load: Any = {"tip_wrench": wrench, "resume": resume, "progress": bar}
+        drawn = da.monte_carlo(arm, motion, tolerances, settings.samples, **load)
     return drives.margins(drawn.quantiles(settings.quantile))
 
 

@@ -66,9 +66,8 @@ def print_table(
     filled = [k for k in range(len(columns)) if any(str(row[k]) not in EMPTY for row in rows)]
     for heading in (columns[k] for k in filled):
         right = heading.startswith(">")
-        table.add_column(
-            heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right, overflow="fold"
-        )
+        side: Any = "right" if right else "left"
+        table.add_column(heading.removeprefix(">"), justify=side, no_wrap=right, overflow="fold")
     for row in rows:
         table.add_row(*(row[k] for k in filled))
     screen = console(stderr=stderr)

@@ -35,9 +35,7 @@ class TorqueOptions:
 
     output: str = options.written_to("OUT.csv", "torques")
     force: bool = options.overwriting("OUT.csv")
-    check_limits: bool = option(
-        "Exit with status 3 if a joint exceeds a limit: position, speed, acceleration or effort.", False
-    )
+    check_limits: bool = options.common("check_limits")
     scaling: str | None = option(
         "Show the peak torques with time stretched by these factors, and the factor that just keeps the limits.",
         metavar='"c1 c2 …"',
@@ -233,8 +231,8 @@ def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
     for i, joint in enumerate(arm.robot.moving_joints):
         unit, limit = torque.units[i], joint.limits.effort
         peak, when = float(torque.peak[i]), float(torque.at[i])
-        values = (number(peak, unit), number(when, "s"), number(float(torque.rms[i]), unit), number(limit, unit))
-        row = [plain(joint.name), *values]
+        sizes = ((peak, unit), (when, "s"), (float(torque.rms[i]), unit), (limit, unit))
+        row = [plain(joint.name), *(number(*size) for size in sizes)]
         if limit is not None and peak > limit * (1 + ROUNDING):
             rows.append([Text(cell, "red") for cell in (*row, "exceeded")])
             words = f"needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}"

@@ -18,9 +18,7 @@ import numpy as np
 
 from dalembert.base.environment.extras import extra
 
-SECTIONS = (
-    "s7.1", "s7.2", "s7.3", "s7.4", "s7.5", "s7.6", "s7.7", "s7.8", "s7.9", "m2", "m3", "m4", "m5",
-)  # fmt: skip
+SECTIONS = (*(f"s7.{k}" for k in range(1, 10)), *(f"m{k}" for k in range(2, 6)))
 TOLERANCE = 1e-9  # relative to the largest number on either side
 GOLDEN = 0.6180339887
 

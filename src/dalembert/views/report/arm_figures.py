@@ -16,6 +16,7 @@ from dalembert.views.report.arm_strokes import Stroke, by_depth, plate, size_of,
 from dalembert.views.report.colours import joint_colour
 from dalembert.views.report.figures import Key, Panel, assemble
 from dalembert.views.report.skeleton import Pose, View, skeleton
+from dalembert.work.trajectory.planning.limits import position_limits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,12 +30,7 @@ TIP, SHEET = figures.INK, "#dfe4e9"
 
 def resting(arm: Arm) -> Array:
     """The configuration in which an arm is shown by default: its home, moved within the joint limits."""
-    if arm.loops:
-        return arm.home
-    limits = [joint.limits for joint in arm.robot.moving_joints]
-    lower = np.array([-np.inf if limit.lower is None else limit.lower for limit in limits])
-    upper = np.array([np.inf if limit.upper is None else limit.upper for limit in limits])
-    return np.clip(arm.home, lower, upper)
+    return arm.home if arm.loops else np.clip(arm.home, *position_limits(arm))
 
 
 def configurations(arm: Arm, q: Any) -> tuple[Array, Array | None]:
@@ -48,8 +44,7 @@ def configurations(arm: Arm, q: Any) -> tuple[Array, Array | None]:
                 f"the motion's q has shape {motion.shape}, but a picture shows one motion, (N, {arm.n}); choose one, as in run.q[0]"
             )
         picked = np.interp(np.linspace(q.t[0], q.t[-1], GHOSTS), q.t, np.arange(len(q.t))).round().astype(int)
-        along = np.unique(np.linspace(0, len(motion) - 1, PATH).round().astype(int))
-        return motion[np.unique(picked)], arm.pose(motion[along])[:, :3, 3]
+        return motion[np.unique(picked)], arm.pose(motion[figures.evenly(len(motion), PATH)])[:, :3, 3]
     rows = arm.checked("q", q).reshape(-1, arm.n)
     if not 1 <= len(rows) <= MOST:
         raise DalembertError(f"q has {len(rows)} configurations; a picture shows from 1 to {MOST}")
@@ -63,15 +58,10 @@ def arm_figure(arm: Arm, q: ArrayLike | Any | None = None) -> Figure:
     key: list[Key] = [(joint_colour(i), name) for i, name in enumerate(arm.joint_names)]
     if path is not None:
         key.append((TIP, "path of the tip"))
-    panels = [
-        Panel(
-            f"{arm.name}, {view.name.lower()}".rstrip(", "),
-            partial(draw, arm=arm, poses=poses, view=view, path=path),
-            tuple(key),
-            (5.2, 4.4),
-        )
-        for view in views_of(arm, poses)
-    ]
+    panels = []
+    for view in views_of(arm, poses):
+        title, drawing = f"{arm.name}, {view.name.lower()}".rstrip(", "), partial(draw, arm=arm, view=view)
+        panels.append(Panel(title, partial(drawing, poses=poses, path=path), tuple(key), (5.2, 4.4)))
     return assemble(panels)
 
 

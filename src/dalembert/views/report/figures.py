@@ -357,7 +357,7 @@ def _lines(study: Study, title: str, lines: Sequence[Curve]) -> Panel:
             axes.plot(study.shown.t, y, color=colour, label=literal(word))
         if moving:
             columns = 2 if max(len(word) for _, word, _ in moving) <= 18 else 1
-            _headroom(axes, -(-len(moving) // columns))
+            headroom(axes, -(-len(moving) // columns))
             axes.legend(loc="upper left", ncols=columns, borderaxespad=0.1, columnspacing=1.2, handlelength=1.2)
         else:
             axes.set_ylim(-1, 1)
@@ -591,7 +591,7 @@ def time_axis(axes: Axes, t: Array, events: Sequence[Event]) -> None:
         axes.axhline(0, color=SOFT, lw=0.7, zorder=0.9)
 
 
-def _headroom(axes: Axes, lines: int) -> None:
+def headroom(axes: Axes, lines: int) -> None:
     """Room above the curves for a legend of this many lines."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + (high - low) * (0.04 + 0.16 * lines))
@@ -617,6 +617,6 @@ def _limits(axes: Axes, limit: float, y: Array, joint: str) -> None:
         points = 72 * axes.bbox.width / axes.figure.dpi
         beside = 6.2 * (len(shortened(joint)) + 6) + 4.4 * len(words) < points
         if not beside:
-            _headroom(axes, 1)
+            headroom(axes, 1)
         axes.text(1.0, 1.03 if beside else 0.98, words, transform=axes.transAxes, ha="right",
                   va="bottom" if beside else "top", color=RED, fontsize=8)  # fmt: skip

@@ -61,18 +61,12 @@ class Byline:
             iso = f' datetime="{day}"' if re.fullmatch(r"\d{4}-\d\d-\d\d", day) else ""
             words.append(f"<time{iso}>{text(day)}</time>" if iso else text(day))
         line = f'<p class="byline">{" · ".join(words)}</p>' if words else ""
-        paragraphs = [part.strip() for part in (self.note or "").replace("\r", "").split("\n\n")]
-        return line + "".join(
-            f'<p class="remark">{"<br>".join(map(text, part.splitlines()))}</p>' for part in paragraphs if part
-        )
+        paragraphs = [part.strip().splitlines() for part in (self.note or "").replace("\r", "").split("\n\n")]
+        return line + "".join(f'<p class="remark">{"<br>".join(map(text, part))}</p>' for part in paragraphs if part)
 
 
 def page(
-    title: str,
-    about: str,
-    links: Iterable[tuple[str, str]],
-    parts: Iterable[str],
-    byline: Byline | None = None,
+    title: str, about: str, links: Iterable[tuple[str, str]], parts: Iterable[str], byline: Byline | None = None
 ) -> str:
     """A complete, self-contained page: its header with ``links`` (anchor, word), its parts and its footer."""
     from dalembert import __version__
@@ -164,11 +158,12 @@ def table(
     starts = list(itertools.accumulate(width for _, width in groups))[:-1]
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        marks = (" class=start" if k in starts else "" for k in range(len(cells)))
-        opened = [f'<th scope="{"col" if tag == "th" else "row"}">']
-        opened += [f"<{tag}{mark}>" if tag == "td" else f'<th scope="col"{mark}>' for mark in list(marks)[1:]]
-        ends = ["</th>", *(f"</{tag}>" for _ in cells[1:])]
-        return f"<tr>{''.join(a + cell + b for a, cell, b in zip(opened, cells, ends, strict=True))}</tr>"
+        scope, first = ' scope="col"' if tag == "th" else "", "col" if tag == "th" else "row"
+        others = (
+            f"<{tag}{scope}{' class=start' if k in starts else ''}>{cell}</{tag}>"
+            for k, cell in enumerate(cells[1:], 1)
+        )
+        return f'<tr><th scope="{first}">{cells[0]}</th>{"".join(others)}</tr>'
 
     over = "".join(
         f'<th scope="colgroup" colspan="{width}"{" class=start" if k else ""}>{text(word)}</th>'
@@ -179,10 +174,8 @@ def table(
     body = "\n".join(line("td", row) for row in rows)
     kinds = ["words"] * words + ["wide"] * (len(columns) > WIDE)
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
-    return (
-        f'<div class="scroll" tabindex="0"><table{kind}><thead>{over}{head}</thead><tbody>\n{body}\n'
-        "</tbody></table></div>\n"
-    )
+    whole = f"<table{kind}><thead>{over}{head}</thead><tbody>\n{body}\n</tbody></table>"
+    return f'<div class="scroll" tabindex="0">{whole}</div>\n'
 
 
 def table_of_columns(columns: Sequence[Column]) -> str:

@@ -316,13 +316,12 @@ def _parameters(fit: Identification) -> str:
 def _terms(fit: Identification) -> str:
     """Friction, springs and losses of every joint of the calibrated arm."""
     joints = fit.arm.robot.tree_joints
-    rows = [[text(joint.name), text(term.text_at(joint.type))] for joint in joints for term in joint.friction]
-    for joint, (usual, viscous, coulomb) in fit.temperature_slopes.items():
+    rows = [(joint.name, term.text_at(joint.type)) for joint in joints for term in joint.friction]
+    for name, (usual, viscous, coulomb) in fit.temperature_slopes.items():
         sizes = f"viscous {number(viscous)} {SLOPE_UNITS['FvT']}, Coulomb {number(coulomb)} {SLOPE_UNITS['FsT']}"
-        rows.append([text(joint), text(f"temperature, above a mean of {number(usual)} °C: {sizes}")])
-    if not rows:
-        return ""
-    return "<h3>Friction and other terms of the calibrated arm</h3>" + table(["joint", "term"], rows, words=True)
+        rows.append((name, f"temperature, above a mean of {number(usual)} °C: {sizes}"))
+    heading, cells = "<h3>Friction and other terms of the calibrated arm</h3>", [list(map(text, row)) for row in rows]
+    return heading + table(["joint", "term"], cells, words=True) if rows else ""
 
 
 def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:

@@ -13,7 +13,7 @@ from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.model.robot import Frame
 from dalembert.views.report.colours import INK, RED, joint_colour
-from dalembert.views.report.figures import EVENTS, Curve, Panel, assemble, over_time
+from dalembert.views.report.figures import EVENTS, Curve, Panel, assemble, headroom, over_time
 from dalembert.views.report.tip_figures import ellipsoid_figure
 from dalembert.views.report.user_text import literal
 from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope
@@ -63,9 +63,8 @@ def chosen(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...]:
     index = () if batch is None else batch if isinstance(batch, tuple) else (batch,)
     if len(index) != len(leading) or not all(-size <= k < size for k, size in zip(index, leading, strict=True)):
         example = f"batch={(0,) * len(leading) if len(leading) > 1 else 0}" if leading else "no batch="
-        raise ShapeError(
-            f"batch is {batch}, but the run has the batch shape {leading}; give the index of one run: {example}"
-        )
+        shape = f"the run has the batch shape {leading}"
+        raise ShapeError(f"batch is {batch}, but {shape}; give the index of one run: {example}")
     return index
 
 
@@ -112,8 +111,7 @@ def _with_legend(panel: Panel) -> Panel:
 
     def draw(axes: Axes) -> None:
         panel.draw(axes)
-        low, high = axes.get_ylim()
-        axes.set_ylim(low, high + 0.2 * (high - low))
+        headroom(axes, 1)
         axes.legend(loc="upper left", ncols=len(panel.key))
 
     return replace(panel, draw=draw, key=())

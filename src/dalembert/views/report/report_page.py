@@ -14,6 +14,7 @@ from dalembert.base.arrays import Array, shown
 from dalembert.base.environment.progress import OfFraction as Progress
 from dalembert.base.environment.progress import reporting
 from dalembert.base.files import HTML, check_writable, whole_file
+from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.robot.model.omitted_terms import OMISSIONS
 from dalembert.views.report import figures, tip_figures
@@ -96,9 +97,8 @@ def report_html(
     studies = [studies] if isinstance(studies, Study) else studies
     given = studies if isinstance(studies, list | tuple) else [studies]
     if strange := [x for x in given if not isinstance(x, Study)]:
-        raise DalembertError(
-            f"a report cannot be made from {shown(strange[0])}; give results of da.study, one for each motion"
-        )
+        what = shown(strange[0])
+        raise DalembertError(f"a report cannot be made from {what}; give results of da.study, one for each motion")
     if not studies:
         raise DalembertError("there is no motion to report on; give at least one result of da.study")
     arm = studies[0].arm
@@ -124,9 +124,8 @@ def report_html(
 
 def _about(arm: Arm) -> str:
     robot = arm.robot
-    about = f"{arm.n} joint{'s' if arm.n > 1 else ''} ({robot.joint_letters}), {number(robot.mass)} kg"
-    source = f" · {text(robot.source)}" if robot.source else ""
-    return f"Dynamics report: {text(arm.name)}, {about}{source}"
+    about = f"{counted(arm.n, 'joint')} ({robot.joint_letters}), {number(robot.mass)} kg"
+    return f"Dynamics report: {text(arm.name)}, {about}" + (f" · {text(robot.source)}" if robot.source else "")
 
 
 def _summary(studies: Sequence[Study]) -> str:

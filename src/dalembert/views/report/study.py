@@ -132,9 +132,7 @@ class Study:
         lost = ~(np.isfinite(shapes.radii).all(axis=-1) & np.isfinite(shapes.center).all(axis=-1))
         if lost.any():
             t = float(self.shown.t[np.argmax(lost)])
-            return (
-                f"the inertia matrix at t = {t:g} s cannot be inverted in float64, because its masses differ too much"
-            )
+            return f"the inertia matrix at t = {t:g} s cannot be inverted in float64: its masses differ too much"
         return shapes
 
     @cached_property

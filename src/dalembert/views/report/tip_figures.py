@@ -192,11 +192,8 @@ def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
         axes.set_ylim(bottom=0)
         figures.time_axis(axes, t, study.events)
 
-    key = (
-        (INK, "acceleration of the motion"),
-        (REACH, "reach of the ellipsoid in that direction"),
-        (BETWEEN, "its shortest to longest radius"),
-    )
+    words = ("acceleration of the motion", "reach of the ellipsoid in that direction", "its shortest to longest radius")
+    key = tuple(zip((INK, REACH, BETWEEN), words, strict=True))
     return Panel(f"Acceleration of the tip ({shapes.units[0]})", draw, key, (5.2, 4.0))
 
 
@@ -227,10 +224,8 @@ def map_figure(workspace: WorkspaceMap) -> Figure:
         bar.set_label(workspace.words, labelpad=6)
         _arm_at_best(axes, workspace)
         axes.set_aspect("equal")
-        axes.set_xlim(workspace.across[0], workspace.across[-1])
-        axes.set_ylim(workspace.up[0], workspace.up[-1])
-        axes.set_xlabel(workspace.axes[0])
-        axes.set_ylabel(workspace.axes[1])
+        axes.set(xlim=(workspace.across[0], workspace.across[-1]), ylim=(workspace.up[0], workspace.up[-1]))
+        axes.set(xlabel=workspace.axes[0], ylabel=workspace.axes[1])
         moved = "speeds" if workspace.quantity == "velocity-manipulability" else "torques"
         limits = f", {moved} relative to their limits" if workspace.limited else f", {moved} of unit size"
         if workspace.quantity == "gravity-load":

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from dalembert.errors import DalembertError
+from dalembert.views.studio.fields import StudioRequest
 from dalembert.views.studio.gate import Gate
 from dalembert.views.studio.session import ExistsError, Session
 from dalembert.views.studio.upload_bounds import (
@@ -195,7 +196,7 @@ class StudioHandler(BaseHTTPRequestHandler):
             action = self.server.session.actions.get(behind.removeprefix("api/")) if behind.startswith("api/") else None
             if action is None:
                 raise RefusedError(HTTPStatus.NOT_FOUND)
-            answer = action(self._json())
+            answer = action(StudioRequest(self._json()))
         self._send(HTTPStatus.OK, "application/json", json.dumps(answer, allow_nan=False, default=float))
 
     def _check_host(self) -> None:
@@ -207,9 +208,8 @@ class StudioHandler(BaseHTTPRequestHandler):
         if behind is None:
             raise RefusedError(HTTPStatus.NOT_FOUND)
         if not self.server.admit(self.connection):
-            raise RefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE, f"the studio is answering {CONNECTIONS} requests already"
-            )
+            busy = f"the studio is answering {CONNECTIONS} requests already"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
         return behind
 
     def _need_type(self, kind: str) -> None:

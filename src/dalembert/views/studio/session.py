@@ -14,7 +14,7 @@ from dalembert.base.tables.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.robot.model.robot import Robot
 from dalembert.robot.readers.load import arms, save_robot
-from dalembert.views.studio.fields import Body, flag, optional_number, optional_words, request, words
+from dalembert.views.studio.fields import StudioRequest, request
 from dalembert.views.studio.folder import RobotFolder
 from dalembert.views.studio.jobs import TITLES, Jobs, Then
 from dalembert.views.studio.page_tasks import Shown
@@ -58,7 +58,9 @@ class Session:
         self._fit: Fitted | None = None
         self._lock = threading.Lock()
         self._saving = threading.Lock()
-        self.actions: dict[str, Callable[[Body], dict[str, Any]]] = {name: getattr(self, name) for name in ACTIONS}
+        self.actions: dict[str, Callable[[StudioRequest], dict[str, Any]]] = {
+            name: getattr(self, name) for name in ACTIONS
+        }
 
     @property
     def page(self) -> str:
@@ -72,7 +74,7 @@ class Session:
         with self._lock:
             return None if self._fit is None else self._fit.report
 
-    def status(self, body: Body) -> dict[str, Any]:
+    def status(self, body: StudioRequest) -> dict[str, Any]:
         """The status that the page reads when it is loaded."""
         state = self._shown_in(body)
         with self._lock:
@@ -86,7 +88,7 @@ class Session:
                 "jobs": self.jobs.all_data(),
             }
 
-    def files(self, body: Body) -> dict[str, Any]:
+    def files(self, body: StudioRequest) -> dict[str, Any]:
         """The files that can be loaded."""
         return {
             "robots": self.folder.files(ROBOTS),
@@ -96,18 +98,18 @@ class Session:
             "arms": arms(),
         }
 
-    def job(self, body: Body) -> dict[str, Any]:
+    def job(self, body: StudioRequest) -> dict[str, Any]:
         """The last job of a kind."""
         return {"job": self.jobs.data(_kind(body))}
 
-    def cancel(self, body: Body) -> dict[str, Any]:
+    def cancel(self, body: StudioRequest) -> dict[str, Any]:
         """Cancel the job of a kind."""
         self.jobs.cancel(_kind(body))
         return self.job(body)
 
-    def open(self, body: Body) -> dict[str, Any]:
+    def open(self, body: StudioRequest) -> dict[str, Any]:
         """Start building the page of another robot: a shipped arm, a file of the folder, or an uploaded file."""
-        source, name = words(body, "from"), words(body, "name")
+        source, name = body.text("from"), body.text("name")
         if source == "shipped":
             if name not in arms():
                 raise DalembertError(f"there is no shipped arm {shown(name)}")
@@ -116,13 +118,13 @@ class Session:
         folder = self.folder.root if source == "folder" else path.parent
         return self._begin_page("open_robot", str(path), str(folder), STUDIO)
 
-    def structure(self, body: Body) -> dict[str, Any]:
+    def structure(self, body: StudioRequest) -> dict[str, Any]:
         """Start building the page of the same robot with structural changes."""
         state = self._shown_in(body)
         changes = request(Structure, body)
         return self._begin_page("changed_page", replace(state, page=""), state.robot, changes, STUDIO)
 
-    def calibrated(self, body: Body) -> dict[str, Any]:
+    def calibrated(self, body: StudioRequest) -> dict[str, Any]:
         """Start building the page of the identified arm."""
         state = self._shown_in(body)
         with self._lock:
@@ -131,11 +133,11 @@ class Session:
             raise DalembertError("no arm has been identified yet; run an identification first")
         return self._begin_page("changed_page", replace(state, page=""), fit.arm.robot, Structure(), STUDIO)
 
-    def _shown_in(self, body: Body) -> Shown:
+    def _shown_in(self, body: StudioRequest) -> Shown:
         """The displayed robot, unless the request comes from a tab that displays another one."""
         with self._lock:
             state = self._shown
-        if words(body, "page", state.key) != state.key:
+        if body.text("page", state.key) != state.key:
             raise DalembertError(
                 f"the studio now shows another page, of arm '{state.arm.name}', which was built from another tab; reload "
                 "this tab to continue with that arm, or start a studio for each arm"
@@ -160,13 +162,13 @@ class Session:
     def _start(self, kind: str, task: str, arguments: tuple[Any, ...], then: Then) -> dict[str, Any]:
         return {"job": self.jobs.start(kind, f"dalembert.views.studio.{task}", arguments, then)}
 
-    def time(self, body: Body) -> dict[str, Any]:
+    def time(self, body: StudioRequest) -> dict[str, Any]:
         """Start computing a new timing of the displayed motion, given as CSV."""
-        how, name = words(body, "how"), words(body, "name")
+        how, name = body.text("how"), body.text("name")
         if how not in TIMINGS:
             raise DalembertError(f"the timing is {shown(how)}; it must be {' or '.join(TIMINGS)}")
-        duration = optional_number(body, "duration")
-        csv, folder = words(body, "csv"), str(self.uploads.scratch("timing"))
+        duration = body.number("duration", None)
+        csv, folder = body.text("csv"), str(self.uploads.scratch("timing"))
         state = self._shown_in(body)
 
         def then(answer: tuple[Any, dict[str, Any], list[str]]) -> dict[str, Any]:
@@ -180,7 +182,7 @@ class Session:
 
         return self._start("timing", "page_tasks:retime", (state.arm, name, folder, csv, how, duration), then)
 
-    def identify(self, body: Body) -> dict[str, Any]:
+    def identify(self, body: StudioRequest) -> dict[str, Any]:
         """Start an identification of the displayed arm."""
         logs, validate = self._logs(body, "logs"), self._logs(body, "validate")
         if not logs:
@@ -196,11 +198,12 @@ class Session:
 
         return self._start("identification", "fit_tasks:identify_log", (state.arm, logs, settings), then)
 
-    def _logs(self, body: Body, key: str) -> list[str]:
-        value = body.get(key) or []
+    def _logs(self, body: StudioRequest, key: str) -> list[str]:
+        value = body.get(key, [])
         if not isinstance(value, list) or not all(isinstance(log, dict) for log in value):
             raise DalembertError(f"'{key}' is {shown(value)}; it must be a list of files")
-        return [str(self._path(words(log, "from"), words(log, "name"), LOGS)) for log in value]
+        files = map(StudioRequest, value)
+        return [str(self._path(file.text("from"), file.text("name"), LOGS)) for file in files]
 
     @staticmethod
     def _fit_data(fit: Fitted) -> dict[str, Any]:
@@ -216,10 +219,10 @@ class Session:
 
     # -- saving ------------------------------------------------------------------------------------
 
-    def save(self, body: Body) -> dict[str, Any]:
+    def save(self, body: StudioRequest) -> dict[str, Any]:
         """Write the robot, a motion or the page into the robot's folder."""
-        name, overwrite = words(body, "name"), flag(body, "overwrite")
-        what = words(body, "what")
+        name, overwrite = body.text("name"), body.flag("overwrite", False)
+        what = body.text("what")
         if what not in SUFFIXES:
             raise DalembertError(f"cannot save {shown(what)}; it must be one of {', '.join(SUFFIXES)}")
         target = self.folder.target(name, SUFFIXES[what])
@@ -238,10 +241,10 @@ class Session:
 
         if what == "page":
             return self._start("page", "page_tasks:plain_page", (replace(state, page=""),), write)
-        if what == "robot" and (toml := optional_words(body, "toml")) is not None:
+        if what == "robot" and (toml := body.text("toml", "")):
             design = str(self.uploads.scratch("page")), toml
             return self._start("page", "page_tasks:read_design", design, write)
-        return write(state.arm.robot if what == "robot" else words(body, "csv"))
+        return write(state.arm.robot if what == "robot" else body.text("csv"))
 
     def close(self, seconds: float) -> None:
         """Stop running jobs, and wait until a file that is being written is complete."""
@@ -254,8 +257,8 @@ class Session:
 SUFFIXES = {"robot": (".toml", ".urdf"), "motion": (".csv",), "page": (".html",)}
 
 
-def _kind(body: Body) -> str:
-    kind = words(body, "kind")
+def _kind(body: StudioRequest) -> str:
+    kind = body.text("kind")
     if kind not in TITLES:
         raise DalembertError(f"there is no job of the kind {shown(kind)}")
     return kind

@@ -78,9 +78,7 @@ class Worker:
         if kind == "died":
             raise DalembertError("the worker process ended without an answer; it may have run out of memory")
         if kind == "failed":
-            raise DalembertError(
-                f"the job failed unexpectedly ({content}); the terminal of the studio shows the traceback"
-            )
+            raise DalembertError(f"the job failed unexpectedly ({content}); the studio's terminal shows the traceback")
         return content
 
     def cancel(self) -> None:

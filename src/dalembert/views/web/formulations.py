@@ -98,9 +98,7 @@ def _row(name: str, written: Row | None, compiled: Row | None, kernel: str | Non
     if problem is not None:
         reason = f"{problem[:1].upper()}{problem[1:]}."
     elif compiled is None:
-        reason = (
-            f"Its cost grows with the fourth power of the number of joints: not compiled for more than {MANY_JOINTS}."
-        )
+        reason = f"Its cost grows with the fourth power of the number of joints: compiled for at most {MANY_JOINTS}."
     elif kernel is None:
         operations = f"Its {_total({'compiled': compiled}):,} operations"
         reason = f"{operations} would make this page large and slow to load: it is counted but not run here."

@@ -38,9 +38,7 @@ def arm_data(arm: Arm) -> Data:
         "n": arm.n,
         "N": tree.n,
         "joints": [_joint(joint) for joint in arm.robot.moving_joints],
-        "bodies": [
-            _body(body, joint.child) for body, joint in zip(tree.bodies, arm.robot.tree_joints, strict=True)
-        ],
+        "bodies": [_body(body, joint.child) for body, joint in zip(tree.bodies, arm.robot.tree_joints, strict=True)],
         "base": matrix(tree.base),
         "tip": {"body": tree.tip_body, "name": arm.robot.tip.name if arm.robot.tip else "", "placement": matrix(tree.tip)},
         "tip_space": None if space is None else {"rows": space.rows, "normal": floats(space.normal)},
@@ -91,11 +89,8 @@ def check_fits(where: str, name: str, value: float) -> None:
 
 def _joint(joint: Joint) -> Data:
     limits = {name: getattr(joint.limits, name) for name in LIMITS}
-    return {
-        "name": joint.name,
-        "revolute": joint.type != "prismatic",
-        **{name: None if value is None or abs(value) > LARGEST else float(value) for name, value in limits.items()},
-    }
+    known = {name: None if x is None or abs(x) > LARGEST else float(x) for name, x in limits.items()}
+    return {"name": joint.name, "revolute": joint.type != "prismatic", **known}
 
 
 def _body(body: Body, link: str) -> Data:

@@ -68,9 +68,8 @@ def _score(mechanism: Any, q: list[float]) -> float:
     for body, value in zip(mechanism.bodies, q, strict=True):
         seat = (links[body.parent] if body.parent >= 0 else mechanism.base) @ body.placement
         value += float(body.offset)
-        moved = (
-            Placement(rotation_about(body.axis, value)) if body.revolute else Placement(translation=value * body.axis)
-        )
+        turned = Placement(rotation_about(body.axis, value))
+        moved = turned if body.revolute else Placement(translation=value * body.axis)
         links.append(seat @ moved @ body.link_frame)
         seats.append(np.array(seat.translation, float))
         axes.append(np.array(seat.direction(body.axis), float))

@@ -84,10 +84,9 @@ class Couplings:
     def _all(self) -> list[tuple[str, tuple[int, ...], str]]:
         """(b, h or g, indices from 1, reason) of every coefficient; coefficients equal by symmetry are listed once."""
         n = range(self.arm.n)
-        rows: list[tuple[str, tuple[int, ...], str]] = [
-            ("b", (i, j), self.inertia[i, j]) for i in n for j in n if i <= j
-        ]
-        rows += [("h", (i, j, k), self.velocity[i, j, k]) for i in n for j in n for k in n if j <= k]
+        pairs = [(i, j) for i in n for j in n if i <= j]
+        rows: list[tuple[str, tuple[int, ...], str]] = [("b", pair, self.inertia[pair]) for pair in pairs]
+        rows += [("h", (i, *pair), self.velocity[(i, *pair)]) for i in n for pair in pairs]
         rows += [("g", (i,), self.gravity[i]) for i in n]
         return [(letter, tuple(k + 1 for k in at), str(reason)) for letter, at, reason in rows]
 

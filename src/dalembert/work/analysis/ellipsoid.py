@@ -148,11 +148,7 @@ class Ellipsoid:
         return f"<Ellipsoid{of}: {self.what} {' '.join(self.rows)}, {radii} ({unit})>"
 
 
-UNITS = {
-    "acceleration": ("m/s²", "rad/s²"),
-    "velocity": ("m/s", "rad/s"),
-    "force": ("N", "N m"),
-}
+UNITS = {"acceleration": ("m/s²", "rad/s²"), "velocity": ("m/s", "rad/s"), "force": ("N", "N m")}
 
 
 def components(rows: tuple[str, ...], axes: str) -> Array:

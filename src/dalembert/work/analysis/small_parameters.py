@@ -48,9 +48,7 @@ def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
             "small parameters are defined along a motion: give both small and motion, as in approximate(small=0.01, motion=motion)"
         )
     if not 0.0 < number("small", small) < 1.0:
-        raise DalembertError(
-            f"small is {small!r}; it must be a fraction of the RMS torque between 0 and 1, such as 0.01"
-        )
+        raise DalembertError(f"small is {small!r}; it must be a fraction of the RMS torque, between 0 and 1, as 0.01")
     at = samples_of(arm, motion)
     at = at.rows(np.unique(np.linspace(0, len(at.t) - 1, MOST).round().astype(np.intp)))
     states = at.q, at.qd, at.qdd

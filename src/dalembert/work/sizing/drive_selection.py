@@ -187,7 +187,7 @@ def _checked(
     for word, parts, kind in (("motors", motors, Motor), ("gears", gears, Gear)):
         if parts is not None and (not len(parts) or not all(isinstance(part, kind) for part in parts)):
             raise DalembertError(
-                f"{word} must be a list of one or more da.{kind.__name__}, or the result of da.read_{word}"
+                f"{word} must be a list of one or more da.{kind.__name__}, or a result of da.read_{word}"
             )
     names = list(arm.joint_names) if joints is None else [joints] if isinstance(joints, str) else list(joints)
     if unknown := [name for name in names if name not in arm.joint_names]:
@@ -203,9 +203,8 @@ class _MotorArrays:
         self.inertia = np.array([motor.rotor_inertia for motor in motors])
         self.top_speed = np.array([motor.top_speed or np.inf for motor in motors])
         self.brake_torque = np.array([motor.brake_torque or np.inf for motor in motors])
-        self.max_current_torque = np.array(
-            [(motor.torque_constant or np.inf) * (motor.max_current or np.inf) for motor in motors]
-        )
+        currents = [(motor.torque_constant or np.inf) * (motor.max_current or np.inf) for motor in motors]
+        self.max_current_torque = np.array(currents)
 
     def continuous_at(self, speed: float) -> Array:
         """The derated continuous torque at a speed."""
@@ -460,9 +459,9 @@ class _SelectionProblem:
             same = [pair for pair in pairs if pair[place] is part]
             smaller[f"the next smaller {words}"] = sorted(same, key=lambda pair: (-pair[0], -pair[1]))
         reasons: dict[str, str] = {}
-        for words, (pair, *_) in ((words, some) for words, some in smaller.items() if some):
-            if (label := _label(*pair[2:])) not in reasons:
-                reasons[label] = f"{words}, {label}, fails: {self._why(self.judge(i, *pair[2:], load, gravity))}"
+        for words, parts in ((words, some[0][2:]) for words, some in smaller.items() if some):
+            if (label := _label(*parts)) not in reasons:
+                reasons[label] = f"{words}, {label}, fails: {self._why(self.judge(i, *parts, load, gravity))}"
         if not pairs:
             reasons[""] = "no combination of the catalogues is smaller"
         possible = int((used <= 1.0 - self.rules.margin).sum())

@@ -131,13 +131,11 @@ class Tolerances:
         if isinstance(given, Tolerances):
             return given
         if not isinstance(given, Mapping):
-            raise DalembertError(
-                f"tolerances is {shown(given)}; it must be a dict such as {{'mass': 0.05}}, or Tolerances"
-            )
+            example = "a dict such as {'mass': 0.05}, or Tolerances"
+            raise DalembertError(f"tolerances is {shown(given)}; it must be {example}")
         known = tuple(Tolerances.__dataclass_fields__)
-        for name in given:
-            if name not in known:
-                raise DalembertError(f"tolerances has '{name}'; it may have {', '.join(known)}")
+        if unknown := [name for name in given if name not in known]:
+            raise DalembertError(f"tolerances has '{unknown[0]}'; it may have {', '.join(known)}")
         return Tolerances(**given)
 
 
