@@ -255,11 +255,9 @@ class Cell:
             return next(iter(units))
         own = [unit for unit in self.heading.column.unit_words(written) if unit in units]
         if not own and value != 0:
-            kind, usual = ("prismatic", "mm") if slides else ("revolute", "deg")
+            kind, example = "prismatic" if slides else "revolute", f"'{value:g} {list(units)[:2][-1]}'"
             raise self.wrong(
-                f"the joint is {kind}, but the column is in {written}; write the unit in the cell, as '{value:g} {usual}'"
-                if units is UNITS["rad"] or units is UNITS["m"]
-                else f"the joint is {kind}, but the column is in {written}; known units are {', '.join(units)}"
+                f"the joint is {kind}, but the column is in {written}; write the unit in the cell, as {example}"
             )
         return own[0] if own else next(iter(units))
 

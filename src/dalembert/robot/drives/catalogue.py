@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
@@ -88,9 +88,6 @@ class Catalogue(Sequence[Kind], Generic[Kind]):
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __iter__(self) -> Iterator[Kind]:
-        return iter(self.parts)
-
     @overload
     def __getitem__(self, index: int) -> Kind: ...
     @overload
@@ -148,9 +145,8 @@ def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[K
         raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
     header = table.header[1] if table else first[0]
     if missing := _absent(kind, {x.key for x in table.columns} if table else set()):
-        raise RobotError(
-            f"{where}: a catalogue of {kind.__name__.lower()}s needs {missing}; its columns are {some(header)}"
-        )
+        word = kind.__name__.lower()
+        raise RobotError(f"{where}: a catalogue of {word}s needs {missing}; its columns are {some(header)}")
     assert table is not None  # without one, all columns are missing
     notes = list(table.cells.notes)
     check_once(table.columns, where)

@@ -32,14 +32,12 @@ def density_of(value: object) -> float:
         density = parse_quantity(word, DENSITY)
         if density is not None:
             return _positive(density)
-        if re.fullmatch(NUMBER, word):
-            return density_of(float(word))
+        value = float(word) if re.fullmatch(NUMBER, word) else value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise RobotError(
             f"the density is {shown(value)}; it must be a number in kg/m³, a number with its unit such as '2.7 g/cm³', or one "
-            f"of {', '.join(MATERIALS)}{nearest(word, list(MATERIALS))}"
+            f"of {', '.join(MATERIALS)}{nearest(str(value), list(MATERIALS))}"
         )
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise RobotError(f"the density is {shown(value)}; it must be a number in kg/m³ or the name of a material")
     if 0 < value < LIGHTEST:
         raise RobotError(
             f"the density is {value:g} kg/m³, which looks like g/cm³; write {1000 * value:g} if it is, or '{value:g} kg/m³' "

@@ -82,9 +82,8 @@ def mesh_path(file: str, folder: Path) -> Path:
     """The path of a mesh named in a robot file in ``folder``; a RobotError if its format is not supported."""
     path = _found(file, folder)
     if path.suffix.lower() not in MESHES:
-        raise RobotError(
-            f"{path}: '{path.suffix}' is not a supported mesh format ({', '.join(MESHES)}); convert it to .stl"
-        )
+        known = ", ".join(MESHES)
+        raise RobotError(f"{path}: '{path.suffix}' is not a supported mesh format ({known}); convert it to .stl")
     return path
 
 

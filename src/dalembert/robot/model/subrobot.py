@@ -144,13 +144,6 @@ def _still_rotor(joint: Joint) -> Link | None:
 def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coupling, ...], dict[str, float]]:
     """The remaining couplings, and the positions including those of the joints that follow."""
     positions, kept, follows = dict(held), [], followers(robot)
-    for name in [name for name in held if name in follows]:
-        leaders = follows[name].of
-        if not leaders or any(leader not in held and leader not in follows for leader in leaders):
-            raise RobotError(
-                f"lock names joint '{name}', which follows {some([repr(x) for x in leaders]) or 'no joint and is fixed'} through a "
-                f"coupling ({follows[name].text}); lock {some([repr(x) for x in leaders]) or 'other joints'} instead"
-            )
     for coupling in in_order(robot.couplings):
         fixed = [k for k, leader in enumerate(coupling.of) if leader in positions]
         if not fixed:
@@ -179,11 +172,12 @@ def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coup
                     f"which puts it at {at + curved:g}; remove '{name}' from lock"
                 )
             positions[name] = at + curved
-    moving = {name for coupling in kept for name in coupling.joints}
-    late = [name for name in held if name in moving]
-    if late:
+    still_coupled = {name for coupling in kept for name in coupling.joints}
+    if late := [name for name in held if name in still_coupled]:
+        leaders = some([repr(x) for x in follows[late[0]].of])
         raise RobotError(
-            f"lock names joint '{late[0]}', which follows joints that still move ({follows[late[0]].text}); lock those instead"
+            f"lock names joint '{late[0]}', which follows {leaders or 'no joint and is fixed'} through a coupling "
+            f"({follows[late[0]].text}); lock {leaders or 'other joints'} instead"
         )
     return tuple(kept), positions
 

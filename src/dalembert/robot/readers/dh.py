@@ -35,8 +35,7 @@ from dalembert.robot.readers.table_parts import INERTIA_KEYS, read_joint_parts, 
 CONVENTIONS = ("standard", "modified")
 HELICAL = "helical"  # a revolute joint and a prismatic joint that follows it: two joints of the robot
 ROW_TYPES = ("revolute", "continuous", "prismatic", HELICAL)
-# shared defaults: all of them are immutable
-NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Placement()
+HERE = Placement()  # a shared default, which is immutable
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
@@ -60,12 +59,12 @@ class Row:
     type: JointType | Literal["helical"] = "revolute"
     name: str | None = None
     link: str | None = None
-    inertia: Inertia = NO_INERTIA
+    inertia: Inertia = Inertia()
     physical: bool = True
     weight: float = 1.0
     note: str = ""
-    friction: Friction = NO_FRICTION
-    limits: Limits = NO_LIMITS
+    friction: Friction = Friction()
+    limits: Limits = Limits()
     rotor: Rotor | None = None
     motor: Motor | None = None
     gear: Gear | None = None

@@ -86,6 +86,7 @@ def _number(where: str, value: Any) -> float:
 
 def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
     """One number for all joints, or one number per joint."""
+    _known(where, kind)
     names = [joint.name for joint in robot.moving_joints]
     if len(values) == 1:
         values = values * len(names)
@@ -96,7 +97,7 @@ def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
         )
     for name, value in zip(names, values, strict=True):
         if value != "-":
-            yield where, name, _known(where, kind), _number(f"{where}, {kind} of joint '{name}'", value)
+            yield where, name, kind, _number(f"{where}, {kind} of joint '{name}'", value)
 
 
 def _from_text(robot: Robot, text: str) -> Given:

@@ -28,7 +28,7 @@ from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.robot_builder import RobotBuilder
 from dalembert.robot.readers.sdf_frames import MODEL, WORLD, SdfElement, SdfFile, SdfScope
 from dalembert.robot.readers.table_parts import moments
-from dalembert.robot.readers.urdf_shapes import ATTRIBUTES
+from dalembert.robot.readers.urdf_shapes import ATTRIBUTES, size_of
 
 TEXT = "SDF text"
 ONE_AXIS = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic", "screw": "revolute"}
@@ -316,12 +316,11 @@ def _shape(drawn: SdfElement, place: Placement) -> Shape | None:
     """A shape, or None if its kind is unknown."""
     geometry = drawn.child("geometry")
     about: dict[str, Any] = {"name": drawn.name(), "colour": drawn.child("material").numbers("diffuse", 4, None)}
-    for kind, keys in ATTRIBUTES.items():
+    for kind in ATTRIBUTES:
         solid = geometry.child(kind)
         if solid.given:
-            several = kind in ("box", "mesh")
-            size = solid.numbers(keys[0], 3, (1.0,) * 3) if several else tuple(solid.number(x, 1.0) for x in keys)
-            return Shape(kind, size, place, solid.text("uri", "") if kind == "mesh" else "", **about)
+            uri = solid.text("uri", "") if kind == "mesh" else ""
+            return Shape(kind, size_of(solid, kind, 1.0), place, uri, **about)
     return None
 
 

@@ -155,10 +155,10 @@ def _drive(joint: Joint | Row) -> Iterator[tuple[str, Fields]]:
         # an all-default rotor is still a rotor: part of its table is written even then
         always = {key: getattr(joint.rotor, key) for key in ("inertia", "gear", "reflected")}
         yield "[joint.rotor]", rotor_fields(joint.rotor) | always
-    for header, part, one in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
+    for header, part, neutral in (("[joint.motor]", joint.motor, "derating"), ("[joint.gear]", joint.gear, "ratio")):
         if part is not None:
             changed = {key: float(x) if key == "phases" and x else x for key, x in changed_fields(part).items()}
-            yield header, changed if any(x is not None for x in changed.values()) else {one: 1.0}
+            yield header, changed if any(x is not None for x in changed.values()) else {neutral: 1.0}
 
 
 def changed_fields(part: Any) -> Fields:
@@ -243,8 +243,6 @@ def _length(value: Any) -> Any:
 
 def _text(value: str) -> str:
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise RobotError(
-            f"the text {shown(value)} contains an unpaired surrogate, which UTF-8 cannot encode; change it"
-        )
+        raise RobotError(f"the text {shown(value)} has an unpaired surrogate, which UTF-8 cannot encode; change it")
     # the escapes of JSON are those of TOML, but TOML also requires DEL to be escaped
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

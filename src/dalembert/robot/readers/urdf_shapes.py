@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from dalembert.base.algebra.vectors import ZERO
@@ -56,13 +57,18 @@ def read_shape(element: Element, defined: Mapping[str, Colour]) -> Shape | None:
     solid, kind, name = whole.like(solids[0]), kinds[solids[0].tag], material.text("name", "")
     with contextlib.suppress(RobotError):
         file = solid.name("filename") if kind == "mesh" else ""
-        if kind in ("box", "mesh"):
-            size = solid.numbers(ATTRIBUTES[kind][0], 3, (1.0, 1.0, 1.0) if kind == "mesh" else REQUIRED)
-        else:
-            size = tuple(solid.number(key) for key in ATTRIBUTES[kind])
+        size = size_of(solid, kind, 1.0 if kind == "mesh" else REQUIRED)
         colour = _colour(material) or defined.get(name) if material.given else None
         return Shape(kind, size, origin_of(whole), file, element.get("name", ""), name, colour)
     return None
+
+
+def size_of(solid: XmlElement, kind: ShapeKind, default: Any) -> tuple[float, ...]:
+    """The numbers of a shape's size; each that is missing has the default."""
+    keys = ATTRIBUTES[kind]
+    if kind in ("box", "mesh"):
+        return tuple(solid.numbers(keys[0], 3, default if default is REQUIRED else (default,) * 3))
+    return tuple(solid.number(key, default) for key in keys)
 
 
 def origin_of(element: XmlElement) -> Placement:
