@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Row = tuple[float, ...]
 DEGREE = 16  # largest degree of a polynomial; MJCF has 4
 LARGEST = 1e15  # largest factor or offset: its square times an inertia is still finite
+POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROUNDING = 1e-12  # tolerance for limits that meet in one point
 
 
@@ -144,13 +145,9 @@ class Coupling:
         for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True) if not lines else ():
             terms = [(shift, "")] if shift else []
             terms += [(factor, joint) for factor, joint in zip(row, self.of or self.motors, strict=True) if factor]
-            terms += [(c, f"{self.of[0]}{_power(k)}") for k, c in enumerate(self.higher, 2) if c]
+            terms += [(c, f"{self.of[0]}{str(k).translate(POWERS)}") for k, c in enumerate(self.higher, 2) if c]
             lines.append(f"{name} = {_sum(terms)}")
         return "; ".join(lines)
-
-
-def _power(k: int) -> str:
-    return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(k))
 
 
 def _sum(terms: Sequence[tuple[float, str]]) -> str:

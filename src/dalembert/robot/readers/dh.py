@@ -19,7 +19,7 @@ from typing import Any, Literal
 from dalembert.base.algebra.scalars import Scalar, cos, sin
 from dalembert.base.algebra.vectors import Mat, RotZ
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.units import LENGTH, LONGEST, WIDEST
+from dalembert.base.tables.units import LENGTH, doubt
 from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear, Motor
@@ -130,16 +130,11 @@ def _geometry(table: Table, key: str, angle: bool) -> Scalar:
     value, given = table.number(key, 0.0, angle=angle, units=None if angle else LENGTH), table.get(key, 0.0)
     if isinstance(given, str) or not isinstance(value, float):
         return value
-    if abs(value) > (WIDEST if angle else LONGEST):
-        usual, other = ("rad", "deg") if angle else ("m", "mm")
-        sentence = (
-            f"{table.where}: '{key}' is {value:g} {usual}, which looks like {'degrees' if angle else 'millimetres'}; write "
-            f'"{value:g} {other}" if that is meant, or "{value:g} {usual}" if not'
-        )
-        if angle and key != "alpha":  # a zero position may be several turns away
-            warnings.warn(sentence, ModelWarning, stacklevel=2)
-        else:
+    if strange := doubt(value, "rad" if angle else "m"):
+        sentence = f"{table.where}: '{key}' is {strange}"
+        if not angle or key == "alpha":
             raise RobotError(sentence)
+        warnings.warn(sentence, ModelWarning, stacklevel=2)  # a zero position may be several turns away
     return value
 
 

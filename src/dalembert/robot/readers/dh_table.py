@@ -167,13 +167,9 @@ class _DHTable:
 
     def convention(self) -> str:
         """The requested convention, else the one in the file, else the usual one; a note records which."""
-        cells = dict.fromkeys(
-            place.text.lower()
-            for row in self.rows
-            for key, place in self.cells.under(self.columns, row).items()
-            if key == "convention" and not place.blank
-        )
-        value, where = self.settings.get("convention", (next(iter(cells), ""), self.cells.where))
+        columns = (self._column(c.at) for c in self.columns if c.key == "convention")
+        cells = (cell.lower() for column in columns for cell in column if cell.lower() not in EMPTY)
+        value, where = self.settings.get("convention", (next(cells, ""), self.cells.where))
         stated = _convention(value, where) if value else None
         previous = [c.header for c in self.columns if c.previous and c.key in ("a", "alpha")]
         if self.asked is not None:
@@ -183,14 +179,13 @@ class _DHTable:
                 f"{where}: the convention is given as standard, but the column '{previous[0]}' belongs to a modified "
                 "table; change one of them, or load it with convention='standard' or convention='modified'"
             )
-        if stated is None and previous:
-            self.notes.append(f"the DH convention is assumed to be modified: a column is called '{previous[0]}'")
-            return "modified"
-        if stated is None:
-            self.notes.append(
-                "the DH convention is assumed to be standard; write '# convention: modified' above the table if it is not"
-            )
-        return stated or "standard"
+        if stated is not None:
+            return stated
+        assumed = "modified" if previous else "standard"
+        remedy = "write '# convention: modified' above the table if it is not"
+        reason = f": a column is called '{previous[0]}'" if previous else f"; {remedy}"
+        self.notes.append(f"the DH convention is assumed to be {assumed}{reason}")
+        return assumed
 
     def _joint_rows(self, rows: Sequence[CellRow], width: int) -> list[CellRow]:
         """The rows that describe joints."""

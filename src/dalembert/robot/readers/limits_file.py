@@ -119,7 +119,7 @@ def _from_toml(robot: Robot, path: Path) -> Given:
         yield from _each(robot, str(path), key, value if isinstance(value, list) else [value])
     if not isinstance(tables, dict) or not all(isinstance(entries, dict) for entries in tables.values()):
         raise RobotError(f"{path}: 'joints' must be tables like [joints.NAME]")
-    known = {joint.name for joint in robot.moving_joints}
+    known = {joint.name: joint for joint in robot.moving_joints}
     for name, entries in tables.items():
         where = f"{path}, [joints.{name}]"
         for kind, value in entries.items():

@@ -144,11 +144,9 @@ def _near(path: Path) -> str:
     """ "; did you mean 'x'?", where x is a robot file in the same folder, or the shipped arm of exactly this name."""
     if str(path.parent) == "." and path.stem in arms():
         return f"; did you mean '{path.stem}'?"
-    if not path.parent.is_dir():
-        return ""
     try:
         files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
-    except OSError:  # a folder that cannot be listed
+    except OSError:  # a folder that does not exist or cannot be listed
         return ""
     same = [name for name in files if Path(name).stem == path.stem]
     if same:

@@ -23,11 +23,12 @@ from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling
 from dalembert.robot.model.placement import Placement
-from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, Limits, Link, Robot, Rotor
+from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, Limits, Link, Robot
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.robot_builder import RobotBuilder
 from dalembert.robot.readers.sdf_frames import MODEL, WORLD, SdfElement, SdfFile, SdfScope
 from dalembert.robot.readers.table_parts import moments
+from dalembert.robot.readers.urdf_drives import INERTIA, RATIO, rotor_of
 from dalembert.robot.readers.urdf_shapes import ATTRIBUTES, size_of
 
 TEXT = "SDF text"
@@ -254,8 +255,8 @@ class _SdfReader(RobotBuilder):
             if element.tag in FORCES["joint"]:
                 self.note("unknown to this reader", f"{element.tag} of joint '{name}'", torques=True)
         parts: dict[str, Any] = {"limits": limits, "friction": _friction(axis.child("dynamics"))}
-        rotor = _rotor(joint) if tag == "axis" else None
-        return Joint(name, kind, "", "", axis=self._direction(scope, joint, axis), rotor=rotor, **parts)  # type: ignore[arg-type]
+        drive = {INERTIA: joint.number(INERTIA, 0.0), RATIO: joint.number(RATIO, 1.0)} if tag == "axis" else {}
+        return Joint(name, kind, "", "", axis=self._direction(scope, joint, axis), rotor=rotor_of(drive), **parts)  # type: ignore[arg-type]
 
     def _direction(self, scope: SdfScope, joint: SdfElement, axis: SdfElement) -> VecLike:
         """The axis in the joint frame."""
@@ -335,15 +336,8 @@ def _limits(limit: SdfElement) -> Limits:
 
 
 def _friction(dynamics: SdfElement) -> Friction:
-    stiffness, rest = dynamics.number("spring_stiffness", 0.0), dynamics.number("spring_reference", 0.0)
-    spring = {"spring": {"stiffness": stiffness, "rest": rest}} if stiffness else {}
-    return Friction(dynamics.number("damping", 0.0), dynamics.number("friction", 0.0), **spring)
-
-
-def _rotor(joint: SdfElement) -> Rotor | None:
-    """Drake's rotor, of which only k_r² I_m is modelled."""
-    inertia, gear = joint.number("drake:rotor_inertia", 0.0), joint.number("drake:gear_ratio", 1.0)
-    return None if inertia == 0.0 and gear == 1.0 else Rotor(inertia, gear, reflected=True)
+    spring = dynamics.number("spring_stiffness", 0.0), dynamics.number("spring_reference", 0.0)
+    return Friction(dynamics.number("damping", 0.0), dynamics.number("friction", 0.0), spring=spring)
 
 
 def _pitch(joint: SdfElement) -> float:
