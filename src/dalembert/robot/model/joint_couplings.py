@@ -125,9 +125,9 @@ class Coupling:
 
     def __repr__(self) -> str:
         # empty fields are omitted, except those of q = matrix · q_of + offset
-        kept = [f"{key}={getattr(self, key)!r}" for key in ("joints", "of", "matrix", "offset")]
-        kept += [f"{key}={getattr(self, key)!r}" for key in ("higher", "motors", "limits") if getattr(self, key)]
-        return f"Coupling({', '.join(kept)})"
+        filled = [key for key in ("higher", "motors", "limits") if getattr(self, key)]
+        fields = [f"{key}={getattr(self, key)!r}" for key in ("joints", "of", "matrix", "offset", *filled)]
+        return f"Coupling({', '.join(fields)})"
 
     @property
     def linear(self) -> bool:

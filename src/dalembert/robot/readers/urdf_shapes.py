@@ -90,12 +90,10 @@ def write_shape(parent: Element, tag: str, shape: Shape) -> None:
     solid = SubElement(SubElement(element, "geometry"), shape.kind)
     if shape.kind == "mesh":
         solid.set("filename", shape.file)
-    if shape.kind in ("box", "mesh"):
-        if shape.kind == "box" or shape.size != (1.0, 1.0, 1.0):
-            solid.set(ATTRIBUTES[shape.kind][0], _text(shape.size))
-    else:
-        for key, value in zip(ATTRIBUTES[shape.kind], shape.size, strict=True):
-            solid.set(key, _text((value,)))
+    sizes = [shape.size] if shape.kind in ("box", "mesh") else [(x,) for x in shape.size]
+    for key, values in zip(ATTRIBUTES[shape.kind], sizes, strict=True):
+        if shape.kind != "mesh" or values != (1.0, 1.0, 1.0):
+            solid.set(key, _text(values))
     if shape.material or shape.colour is not None:
         material = SubElement(element, "material", name=shape.material)
         if shape.colour is not None:
@@ -112,9 +110,8 @@ def with_meshes_seen_from(robot: Robot, folder: Path) -> Robot:
     Paths in a robot file are relative to it. Absolute paths and addresses (package://, model://) are not changed.
     """
     old = Path(robot.source).parent
-    if not any(link.visuals or link.collisions for link in robot.links) or not os.path.isfile(robot.source):
-        return robot
-    if old.resolve() == folder.resolve():
+    has_shapes = any(link.visuals or link.collisions for link in robot.links)
+    if not has_shapes or not os.path.isfile(robot.source) or old.resolve() == folder.resolve():
         return robot
 
     def moved(shape: Shape) -> Shape:
