@@ -142,7 +142,7 @@ def test_wrong_numbers_get_one_sentence() -> None:
         ({"gear": [0.1]}, "gear has no driven; give driving, driven"),
         (
             {"load": 0.6, "gear": [0.1, 0.5]},
-            "load and gear together lose a fraction 1.1 of a load that drives the joint",
+            "load and gear together lose 1.1 of a load that drives the joint",
         ),
     ]:
         with pytest.raises(da.RobotError) as error:

@@ -79,7 +79,7 @@ def ask(
     global _helper
     with _lock:
         try:
-            if _helper is not None and not _helper.is_usable():
+            if _helper is not None and (_helper.expired or _helper.is_last or _helper.process.poll() is not None):
                 _end()
             _helper = _helper or _Helper()
             kind, plain, arrays = _helper.ask(function, arguments, seconds, progress)
@@ -134,10 +134,6 @@ class _Helper:
             ) from None
         self.into, self.out = cast(FileIO, self.process.stdin), cast(FileIO, self.process.stdout)
         self.expired = self.is_last = False
-
-    def is_usable(self) -> bool:
-        """Whether a question can be asked."""
-        return not self.expired and not self.is_last and self.process.poll() is None
 
     def ask(
         self, function: str, arguments: Mapping[str, Any], seconds: float, progress: Callable[[float], None]

@@ -33,16 +33,10 @@ YOUNG = 60.0  # seconds for which a temporary file is left alone, whoever writes
 
 
 @contextmanager
-def whole_file(
-    path: str | os.PathLike[str],
-    *,
-    overwrite: bool,
-    error: type[DalembertError] = DalembertError,
-    kinds: Sequence[str] = (),
-) -> Iterator[TextIO]:
-    """A text file (UTF-8) for writing, with the guarantees of :func:`whole_binary_file`."""
+def whole_file(path: str | os.PathLike[str], *, overwrite: bool, **how: Any) -> Iterator[TextIO]:
+    """A text file (UTF-8) for writing, with the guarantees and options of :func:`whole_binary_file`."""
     with (
-        whole_binary_file(path, overwrite=overwrite, error=error, kinds=kinds) as file,
+        whole_binary_file(path, overwrite=overwrite, **how) as file,
         io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text,
     ):
         yield text

@@ -8,18 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dalembert.base.tables.units import LONGEST, NUMBER, UNITS, WIDEST, parse_angle, unit_among
+from dalembert.base.tables.units import DOUBTS, NUMBER, UNITS, parse_angle, unit_among
 from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
 
 LONGEST_CELL = 200  # characters of a header or a number: pattern matching takes quadratic time
 EMPTY = ("", "-", "–", "—", "n/a", "na", "none", "null")
-# {unit: (largest plausible number in it, the unit that larger numbers are usually in, that unit in words)}
-DOUBTS = {
-    "m": (LONGEST, "mm", "millimetres"),
-    "rad": (WIDEST, "deg", "degrees"),
-    "rad/s": (50.0, "deg/s", "degrees per second"),
-}
 GREEK = dict(zip("αθϑστᵢ", ("alpha", "theta", "theta", "sigma", "tau", "i"), strict=True))
 _PREVIOUS = re.compile(r"[_\s]*+[{(\[]?\s*+[inj]\s*+[-−–]\s*+1\s*+[})\]]?|ᵢ₋₁", re.IGNORECASE)
 _BRACKETS = re.compile(r"(?P<name>[^\[(]*+)[\[(](?P<unit>.*)[\])]\s*+")
@@ -85,11 +79,6 @@ class Heading:
         """The key of the column."""
         return self.column.key
 
-    @property
-    def name(self) -> str:
-        """The header without its unit."""
-        return self.header if self.unit is None else self.header.partition(self.unit)[0].rstrip(" [(,/_")
-
 
 def name_and_unit(name: str) -> tuple[str, str | None]:
     """A column's name and the unit in brackets after it, if any.
@@ -149,32 +138,28 @@ def check_once(columns: Sequence[Heading], where: str) -> None:
 def _heading(cell: str, at: int, meaning: Mapping[str, Column], where: str) -> Heading | None:
     text = cell.lstrip("#%/ ").replace("\u00a0", " ")
     whole, count = _PREVIOUS.subn("", text)
-    bracketed = _BRACKETS.fullmatch(text)
-    column = meaning.get(compact(bracketed["name"])) if bracketed else None
-    if bracketed and column and column.unit_words(bracketed["unit"]):  # while n−1 of min-1 is still there
-        return Heading(column, cell, at, bracketed["unit"].strip())
-    for pattern in (_BRACKETS, None, _ENDING):
-        if pattern is None:
-            if column := meaning.get(compact(whole)):
-                return Heading(column, cell, at, previous=count > 0)
-            continue
-        match = pattern.fullmatch(whole)
-        column = meaning.get(compact(match["name"])) if match else None
-        if match is None or column is None:
-            continue
-        unit = match["unit"].strip()
-        if column.unit_words(unit):
-            return Heading(column, cell, at, unit, count > 0)
-        if pattern is _BRACKETS and column.unit is None:
+    for written in (text, whole):  # in the first, the n−1 of the unit min-1 is still there
+        bracketed = _BRACKETS.fullmatch(written)
+        column = meaning.get(compact(bracketed["name"])) if bracketed else None
+        if bracketed and column and column.unit_words(bracketed["unit"]):
+            return Heading(column, cell, at, bracketed["unit"].strip(), written is not text and count > 0)
+    if bracketed and column:
+        name, unit = bracketed["name"], bracketed["unit"].strip()
+        words = (unit, unit + name, name + unit)  # "a (link length)", "speed (max)"
+        other = next((meaning[compact(word)] for word in words if compact(word) in meaning), None)
+        if column.unit is None:
             return Heading(column, cell, at)
-        if pattern is _BRACKETS:
-            words = (unit, unit + match["name"], match["name"] + unit)  # "a (link length)", "speed (max)"
-            other = next((meaning[compact(word)] for word in words if compact(word) in meaning), None)
-            if not unit or other is not None:
-                other = None if other is not None and other.key == "variable" else other
-                return Heading(other or column, cell, at, previous=count > 0)
+        if unit and other is None:
             known = ", ".join(column.units())
             raise RobotError(f"{where}, column '{cell}': the unit '{unit}' is unknown; known units are {known}")
+        meant = column if other is None or other.key == "variable" else other
+        return Heading(meant, cell, at, previous=count > 0)
+    if column := meaning.get(compact(whole)):
+        return Heading(column, cell, at, previous=count > 0)
+    ending = _ENDING.fullmatch(whole)
+    column = meaning.get(compact(ending["name"])) if ending else None
+    if ending and column and column.unit_words(unit := ending["unit"].strip()):
+        return Heading(column, cell, at, unit, count > 0)
     return None
 
 
@@ -255,11 +240,9 @@ class Cell:
             return next(iter(units))
         own = [unit for unit in self.heading.column.unit_words(written) if unit in units]
         if not own and value != 0:
-            kind, usual = ("prismatic", "mm") if slides else ("revolute", "deg")
+            kind, example = "prismatic" if slides else "revolute", f"'{value:g} {list(units)[:2][-1]}'"
             raise self.wrong(
-                f"the joint is {kind}, but the column is in {written}; write the unit in the cell, as '{value:g} {usual}'"
-                if units is UNITS["rad"] or units is UNITS["m"]
-                else f"the joint is {kind}, but the column is in {written}; known units are {', '.join(units)}"
+                f"the joint is {kind}, but the column is in {written}; write the unit in the cell, as {example}"
             )
         return own[0] if own else next(iter(units))
 
@@ -272,7 +255,8 @@ class Cell:
         if abs(value) <= largest or unit_among({usual: 1.0}, heading.unit or ""):
             return
         header = f"gives the unit {heading.unit}" if heading.unit else "gives no unit"
+        name = heading.header.partition(heading.unit)[0].rstrip(" [(,/_") if heading.unit else heading.header
         raise self.wrong(
             f"{text} looks like {words}, but the header {header}, so it is read as {value:g} {unit}; write "
-            f"'{heading.name} [{usual}]' in the header if that is meant, or '{text} {heading.unit or unit}' in the cell if not"
+            f"'{name} [{usual}]' in the header if that is meant, or '{text} {heading.unit or unit}' in the cell if not"
         )

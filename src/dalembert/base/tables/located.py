@@ -127,9 +127,8 @@ class Located:
         """
         must = 'a number, or an angle such as "pi/2" or "90 deg"' if angle else "a number"
         if units:
-            must = (
-                f'a number, or a string with a unit ({", ".join(filter(None, units))}), such as "40 {list(units)[-1]}"'
-            )
+            known = ", ".join(filter(None, units))
+            must = f'a number, or a string with a unit ({known}), such as "40 {list(units)[-1]}"'
         number: Any = value
         if isinstance(value, str):
             number = parse_quantity(value, units) if units else None

@@ -93,8 +93,8 @@ def _are_units(cells: list[str]) -> bool:
 
 def _is_row(cells: list[str]) -> bool:
     """Whether a line consists mostly of numbers; a header consists of words."""
-    told = [cell for cell in cells if cell.strip().lower() not in EMPTY]
-    return 2 * sum(_plain(cell) or bool(ISO.fullmatch(cell)) for cell in told) > len(told)
+    filled = [cell for cell in cells if cell.strip().lower() not in EMPTY]
+    return 2 * sum(_plain(cell) or bool(ISO.fullmatch(cell)) for cell in filled) > len(filled)
 
 
 def _plain(cell: str) -> bool:
@@ -303,12 +303,10 @@ class NumberTable:
         """The rows converted cell by cell; a strict table raises an error for the first invalid cell or row."""
         table, kept = np.empty((len(rows), len(self.names))), 0
         for (number, line), row in zip(lines, rows, strict=True):
-            if self.short is not None:
-                self._uneven(*self.short)
             cells = self.split(number, row)
             if len(cells) != len(self.names):
                 self.short = number, len(cells)
-                if self.strict or len(cells) > len(self.names):
+                if self.strict or len(cells) > len(self.names) or number != lines[-1][0]:
                     self._uneven(*self.short)
                 continue  # only the last line of a file may be truncated
             for j, cell in enumerate(cells):

@@ -51,6 +51,13 @@ LENGTH, ANGLE, MASS, INERTIA = UNITS["m"], UNITS["rad"], UNITS["kg"], UNITS["kg 
 LONGEST = 20.0  # m, between two joints or along a link
 WIDEST = 1.01 * 2 * math.pi  # rad; some arms have limits slightly beyond a full turn
 
+# {unit: (largest plausible number in it, the unit that larger numbers are usually in, that unit in words)}
+DOUBTS = {
+    "m": (LONGEST, "mm", "millimetres"),
+    "rad": (WIDEST, "deg", "degrees"),
+    "rad/s": (50.0, "deg/s", "degrees per second"),
+}
+
 _MAGNITUDE = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 NUMBER = rf"[+-]?{_MAGNITUDE}"
 _QUANTITY = re.compile(rf"\s*+({NUMBER})\s*+(.{{0,30}}+)")
@@ -97,6 +104,17 @@ def parse_quantity(text: str, units: dict[str, float]) -> float | None:
     match = _QUANTITY.fullmatch(text)
     unit = unit_among(units, match[2]) if match is not None else None
     return None if match is None or unit is None else float(match[1]) * units[unit] + OFFSETS.get(unit, -0.0)
+
+
+def doubt(value: float, unit: str) -> str:
+    """What is said of a number without a unit that is implausible in ``unit``; empty if it is plausible.
+
+    >>> doubt(90.0, "rad")
+    '90 rad, which looks like degrees; write "90 deg" if that is meant, or "90 rad" if not'
+    """
+    largest, usual, words = DOUBTS[unit]
+    remedy = f'write "{value:g} {usual}" if that is meant, or "{value:g} {unit}" if not'
+    return f"{value:g} {unit}, which looks like {words}; {remedy}" if abs(value) > largest else ""
 
 
 def parse_angle(text: str) -> float | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
@@ -82,14 +82,12 @@ class Catalogue(Sequence[Kind], Generic[Kind]):
     source: str = ""
 
     def __repr__(self) -> str:
-        kinds = {f" of {len(self.parts)} {type(part).__name__.lower()}s" for part in self.parts[:1]}
-        return f"<Catalogue{''.join(kinds) or ': empty'}>"
+        if not self.parts:
+            return "<Catalogue: empty>"
+        return f"<Catalogue of {len(self.parts)} {type(self.parts[0]).__name__.lower()}s>"
 
     def __len__(self) -> int:
         return len(self.parts)
-
-    def __iter__(self) -> Iterator[Kind]:
-        return iter(self.parts)
 
     @overload
     def __getitem__(self, index: int) -> Kind: ...
@@ -144,13 +142,13 @@ def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[K
     tables = list(tables)
     table = headed(tables, spelled(_columns(kind)), lambda keys: len(keys) >= 3 and "name" in keys)
     first = [row for cells in tables[:1] for _, row in cells.rows if any(row) and not is_comment(row)]
-    if len(table.filled() if table else first[1:]) < 1:
+    filled = table.filled() if table else list(enumerate(first[1:]))
+    if not filled:
         raise RobotError(f"{where}: the catalogue has no rows; it needs a line of headings and one line per part")
     header = table.header[1] if table else first[0]
     if missing := _absent(kind, {x.key for x in table.columns} if table else set()):
-        raise RobotError(
-            f"{where}: a catalogue of {kind.__name__.lower()}s needs {missing}; its columns are {some(header)}"
-        )
+        word = kind.__name__.lower()
+        raise RobotError(f"{where}: a catalogue of {word}s needs {missing}; its columns are {some(header)}")
     assert table is not None  # without one, all columns are missing
     notes = list(table.cells.notes)
     check_once(table.columns, where)
@@ -159,7 +157,6 @@ def _parts(tables: Iterable[Cells], kind: type[Kind], where: str) -> Catalogue[K
             raise RobotError(f"{where}: the column {shown(x.header)} has no unit; write '{x.header} [{x.column.unit}]'")
     if table.others:
         notes.append(f"{where}: the columns {', '.join(table.others.values())} are unknown and were ignored")
-    filled = table.filled()
     different = {row: number for number, row in reversed(filled)}
     if repeated := len(filled) - len(different):
         notes.append(f"{where}: {counted(repeated, 'row repeats', 'rows repeat')} another; dropped")
@@ -178,8 +175,6 @@ def _part(kind: type[Kind], place: str, row: Mapping[str, Cell]) -> Kind:
             "row"
         )
     values: dict[str, Any] = {k: cell.text if k in TEXTS else cell.number() for k, cell in cells.items()}
-    if "phases" in values:
-        values["phases"] = int(values["phases"])
     with errors_at(place):
         return kind(**values)
 

@@ -63,14 +63,13 @@ class DrivePart:
             raise RobotError(f"{self.kind}: '{entry.name}' is {shown(value)}; it must be {allowed}")
         number = float(value)
         signed = entry.metadata["unit"] == "°C" or entry.name == "ratio"
-        if not math.isfinite(number) or (number < 0 and not signed) or (number == 0 and not entry.metadata["zero"]):
-            bound = "" if signed else " ≥ 0" if entry.metadata["zero"] else " above 0"
-            allowed = "a finite number" + (" other than 0" if entry.name == "ratio" else bound)
-            raise RobotError(f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; it must be {allowed}")
-        if number and not SMALLEST <= abs(number) <= LARGEST_NUMBER:
+        zero = entry.metadata["zero"]
+        if not (SMALLEST <= abs(number) <= LARGEST_NUMBER or (number == 0 and zero)) or (number < 0 and not signed):
+            bound = "" if signed else " ≥ 0" if zero else " above 0"
+            allowed = f"a finite number{' other than 0' if entry.name == 'ratio' else bound}"
             raise RobotError(
-                f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; no drive has such a number: its magnitude must be "
-                f"between {SMALLEST:g} and {LARGEST_NUMBER:g}"
+                f"{self.kind}: '{entry.name}' is {f'{number:g} {unit}'.strip()}; it must be {allowed}, of magnitude "
+                f"{SMALLEST:g} to {LARGEST_NUMBER:g}"
             )
         return number
 
@@ -146,15 +145,10 @@ class Motor(DrivePart):
                 raise RobotError(
                     f"{self.kind}: '{large}' is {high:g} {unit}, which is below '{small}', {low:g} {unit}; exchange them"
                 )
-        if self.winding_temperature_limit <= REFERENCE_AMBIENT:
+        if self.winding_temperature_limit <= max(self.ambient, REFERENCE_AMBIENT):
             raise RobotError(
-                f"{self.kind}: 'winding_limit' is {self.winding_limit:g} °C; it must be above {REFERENCE_AMBIENT:g} °C, the "
-                "ambient temperature up to which ratings hold"
-            )
-        if self.ambient >= self.winding_temperature_limit:
-            raise RobotError(
-                f"{self.kind}: 'ambient' is {self.ambient:g} °C, but the winding limit is "
-                f"{self.winding_temperature_limit:g} °C; the ambient temperature must be lower"
+                f"{self.kind}: 'ambient' is {self.ambient:g} °C, but the winding limit is {self.winding_temperature_limit:g} °C; it "
+                f"must be above the ambient temperature, and above {REFERENCE_AMBIENT:g} °C, up to which ratings hold"
             )
         if self.torque_factor <= 0:
             raise RobotError(

@@ -83,8 +83,7 @@ def _hand_of(
         or [name for name in leaves if free[name] == most]  # behind a screw, all links are moved by a coupling
         or leaves
     )
-    named = [name for name in ends if _tool_rank(name) < len(TOOL_FRAMES)]
-    end = ends[0] if not named or _tool_rank(ends[0]) < len(TOOL_FRAMES) else named[0]
+    end = min(ends, key=lambda name: _tool_rank(name) == len(TOOL_FRAMES))  # the first with the name of a tool
     deepest, branches, moves = dict(free), defaultdict[str, list[str]](list), set[str]()
     for joint in reversed(robot.joints):  # children before their parents
         deepest[joint.parent] = max(deepest[joint.parent], deepest[joint.child])

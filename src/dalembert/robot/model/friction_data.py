@@ -91,10 +91,8 @@ class Friction:
 
 def _check_name(name: str) -> None:
     if name not in TERMS:
-        known = list(TERMS)
-        raise RobotError(
-            f"there is no friction term '{name}'; known terms are {', '.join(known)}{nearest(name, known)}"
-        )
+        known = ", ".join(TERMS) + nearest(name, list(TERMS))
+        raise RobotError(f"there is no friction term '{name}'; known terms are {known}")
 
 
 def _several(value: Any) -> list[Any]:
@@ -113,7 +111,7 @@ def _ordered(terms: list[Term]) -> tuple[Term, ...]:
     if isinstance(lost, float) and lost >= 1.0:  # no load could drive the joint
         names = " and ".join(dict.fromkeys(term.name for term in losses))
         raise RobotError(
-            f"{names} together lose a fraction {lost:g} of a load that drives the joint; it must be below 1"
+            f"{names} together lose {lost:g} of a load that drives the joint; the fraction must be below 1"
         )
     does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
     if len(does) > TERMS_OF_JOINT:

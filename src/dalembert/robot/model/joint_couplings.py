@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Row = tuple[float, ...]
 DEGREE = 16  # largest degree of a polynomial; MJCF has 4
 LARGEST = 1e15  # largest factor or offset: its square times an inertia is still finite
+POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROUNDING = 1e-12  # tolerance for limits that meet in one point
 
 
@@ -124,9 +125,9 @@ class Coupling:
 
     def __repr__(self) -> str:
         # empty fields are omitted, except those of q = matrix · q_of + offset
-        kept = [f"{key}={getattr(self, key)!r}" for key in ("joints", "of", "matrix", "offset")]
-        kept += [f"{key}={getattr(self, key)!r}" for key in ("higher", "motors", "limits") if getattr(self, key)]
-        return f"Coupling({', '.join(kept)})"
+        filled = [key for key in ("higher", "motors", "limits") if getattr(self, key)]
+        fields = [f"{key}={getattr(self, key)!r}" for key in ("joints", "of", "matrix", "offset", *filled)]
+        return f"Coupling({', '.join(fields)})"
 
     @property
     def linear(self) -> bool:
@@ -144,13 +145,9 @@ class Coupling:
         for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True) if not lines else ():
             terms = [(shift, "")] if shift else []
             terms += [(factor, joint) for factor, joint in zip(row, self.of or self.motors, strict=True) if factor]
-            terms += [(c, f"{self.of[0]}{_power(k)}") for k, c in enumerate(self.higher, 2) if c]
+            terms += [(c, f"{self.of[0]}{str(k).translate(POWERS)}") for k, c in enumerate(self.higher, 2) if c]
             lines.append(f"{name} = {_sum(terms)}")
         return "; ".join(lines)
-
-
-def _power(k: int) -> str:
-    return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(k))
 
 
 def _sum(terms: Sequence[tuple[float, str]]) -> str:

@@ -112,9 +112,8 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
                     f"{some([repr(leader) for leader in follows[name]])} through a coupling; name another joint around the loop"
                 )
             if name in determined:
-                raise RobotError(
-                    f"{where}: joint '{name}' is already passive in loop '{determined[name]}'; name it once"
-                )
+                other = determined[name]
+                raise RobotError(f"{where}: joint '{name}' is already passive in loop '{other}'; name it only once")
             determined[name] = loop.name
     dependent = {*determined, *follows}
     loops = _with_passive(robot, robot.loops, dependent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from dalembert.base.tables.wording import nearest, some
 from dalembert.errors import DalembertError
@@ -12,9 +13,6 @@ from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint, Robot
 
 AXES = "xyz"
-# the placements whose lengths can be changed, and their names
-OF_JOINT = {"placement": "joint {} on the link before", "link_frame": "link frame of joint {}"}
-OF_LOOP = {"placement_a": "loop {} on link {}", "placement_b": "loop {} on link {}"}
 OF_TIP = "the tip on its link"
 
 
@@ -29,15 +27,19 @@ def loop_lengths(robot: Robot) -> dict[str, float]:
     if not robot.loops:
         return {}
     lengths: dict[str, float] = {}
-    for joint in robot.tree_joints:
-        for name, words in OF_JOINT.items():
-            lengths |= _nonzero(words.format(joint.name), getattr(joint, name))
-    for loop in robot.loops:
-        for name, words in OF_LOOP.items():
-            link = loop.link_a if name == "placement_a" else loop.link_b
-            lengths |= _nonzero(words.format(loop.name, link), getattr(loop, name))
+    parts: list[Joint | Loop] = [*robot.tree_joints, *robot.loops]
+    for part in parts:
+        for name, words in _words(part).items():
+            lengths |= _nonzero(words, getattr(part, name))
     assert robot.tip is not None
     return lengths | _nonzero(OF_TIP, robot.tip.placement)
+
+
+def _words(part: Joint | Loop) -> dict[str, str]:
+    """{placement whose lengths can be changed: its name}."""
+    if isinstance(part, Loop):
+        return {f"placement_{k}": f"loop {part.name} on link {getattr(part, f'link_{k}')}" for k in "ab"}
+    return {"placement": f"joint {part.name} on the link before", "link_frame": f"link frame of joint {part.name}"}
 
 
 def _nonzero(words: str, placement: Placement) -> dict[str, float]:
@@ -53,23 +55,13 @@ def with_loop_lengths(robot: Robot, lengths: Mapping[str, float]) -> Robot:
                 f"arm '{robot.name}' has no length called '{name}'{nearest(name, list(known))} (there are {some(list(known))})"
             )
 
-    def joint(old: Joint) -> Joint:
-        before, after = (words.format(old.name) for words in OF_JOINT.values())
-        return replace(
-            old, placement=_moved(old.placement, before, lengths), link_frame=_moved(old.link_frame, after, lengths)
-        )
-
-    def loop(old: Loop) -> Loop:
-        a, b = (
-            words.format(old.name, link) for words, link in zip(OF_LOOP.values(), (old.link_a, old.link_b), strict=True)
-        )
-        return replace(
-            old, placement_a=_moved(old.placement_a, a, lengths), placement_b=_moved(old.placement_b, b, lengths)
-        )
+    def moved(part: Any) -> Any:
+        places = {name: _moved(getattr(part, name), words, lengths) for name, words in _words(part).items()}
+        return replace(part, **places)
 
     assert robot.tip is not None
     tip = replace(robot.tip, placement=_moved(robot.tip.placement, OF_TIP, lengths))
-    return robot.replace(joints=tuple(map(joint, robot.joints)), loops=tuple(map(loop, robot.loops)), tip=tip)
+    return robot.replace(joints=tuple(map(moved, robot.joints)), loops=tuple(map(moved, robot.loops)), tip=tip)
 
 
 def _moved(placement: Placement, words: str, lengths: Mapping[str, float]) -> Placement:

@@ -25,30 +25,24 @@ def density_of(value: object) -> float:
     >>> density_of("aluminium"), density_of("7.85 g/cm³"), density_of(1200)
     (2700.0, 7850.0, 1200.0)
     """
+    has_unit = False
     if isinstance(value, str):
         word = value.strip().lower()
         if word in MATERIALS:
             return MATERIALS[word]
         density = parse_quantity(word, DENSITY)
-        if density is not None:
-            return _positive(density)
-        if re.fullmatch(NUMBER, word):
-            return density_of(float(word))
+        has_unit = density is not None
+        value = density if has_unit else float(word) if re.fullmatch(NUMBER, word) else value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise RobotError(
             f"the density is {shown(value)}; it must be a number in kg/m³, a number with its unit such as '2.7 g/cm³', or one "
-            f"of {', '.join(MATERIALS)}{nearest(word, list(MATERIALS))}"
+            f"of {', '.join(MATERIALS)}{nearest(str(value), list(MATERIALS))}"
         )
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise RobotError(f"the density is {shown(value)}; it must be a number in kg/m³ or the name of a material")
-    if 0 < value < LIGHTEST:
+    if 0 < value < LIGHTEST and not has_unit:
         raise RobotError(
             f"the density is {value:g} kg/m³, which looks like g/cm³; write {1000 * value:g} if it is, or '{value:g} kg/m³' "
             "if not"
         )
-    return _positive(float(value))
-
-
-def _positive(density: float) -> float:
-    if not (math.isfinite(density) and density > 0):
-        raise RobotError(f"the density is {density:g} kg/m³; it must be a finite number above 0")
-    return density
+    if not (math.isfinite(value) and value > 0):
+        raise RobotError(f"the density is {value:g} kg/m³; it must be a finite number above 0")
+    return float(value)

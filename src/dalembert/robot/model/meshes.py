@@ -37,20 +37,17 @@ def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] 
             f"{path}: the mesh is {about['largest']:g} m long, which looks like millimetres; load it with the scale "
             f"{scale[0] / 1000:g} {scale[1] / 1000:g} {scale[2] / 1000:g}"
         )
-    if not about["triangles"]:
-        raise RobotError(f"{path}: the mesh has no triangles")
-    if about["open"] or about["uneven"]:
-        fault = (
-            f"it is not closed ({about['open']} edges are not shared by two triangles)"
-            if about["open"]
-            else "some of its triangles face inwards and others outwards"
-        )
+    faults = {
+        "it has no triangles": not about["triangles"],
+        f"it is not closed ({about['open']} edges are not shared by two triangles)": about["open"],
+        "some of its triangles face inwards and others outwards": about["uneven"],
+        "it encloses none": not about["volume"] > 0,
+    }
+    if fault := next((words for words, holds in faults.items() if holds), None):
         raise RobotError(
             f"{path}: the volume of the mesh is undefined, because {fault}; repair the mesh, or give the link a mass, or a box, "
             "cylinder, sphere or capsule instead"
         )
-    if not about["volume"] > 0:
-        raise RobotError(f"{path}: the mesh encloses no volume")
     return Inertia(about["volume"], tuple(arrays["centre"].tolist()), arrays["tensor"].tolist())
 
 
@@ -82,9 +79,8 @@ def mesh_path(file: str, folder: Path) -> Path:
     """The path of a mesh named in a robot file in ``folder``; a RobotError if its format is not supported."""
     path = _found(file, folder)
     if path.suffix.lower() not in MESHES:
-        raise RobotError(
-            f"{path}: '{path.suffix}' is not a supported mesh format ({', '.join(MESHES)}); convert it to .stl"
-        )
+        known = ", ".join(MESHES)
+        raise RobotError(f"{path}: '{path.suffix}' is not a supported mesh format ({known}); convert it to .stl")
     return path
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dalembert.base.tables.wording import shown
 from dalembert.errors import RobotError
@@ -40,15 +40,8 @@ def with_motors(
             body = f"{motor}:rotor"
             every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True, weight=1.0))
             limits = coupling.limits[k] if coupling.limits else type(joint.limits)()
-            own: dict[str, Any] = {
-                "offset": 0.0,
-                "link_frame": Placement(),
-                "friction": type(joint.friction)(),
-                "limits": limits,
-            }
-            every_joint[place : place + 1] = [
-                replace(joint, name=motor, child=body, **own),
-                replace(joint, rotor=None, motor=None, gear=None),
-            ]
+            turns = replace(joint, name=motor, child=body, offset=0.0, link_frame=Placement(), limits=limits)
+            undriven = replace(joint, rotor=None, motor=None, gear=None)
+            every_joint[place : place + 1] = [replace(turns, friction=type(joint.friction)()), undriven]
         on_motors.append(replace(coupling, of=coupling.motors, motors=(), limits=()) if coupling.motors else coupling)
     return tuple(every_link), tuple(every_joint), tuple(on_motors)

@@ -74,9 +74,8 @@ def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
     advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
     between = Link(f"{joint.name}:turned", massless=True)
     turn = replace(joint, child=between.name, link_frame=Placement())
-    slide = Joint(
-        f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis, link_frame=joint.link_frame
-    )
+    slide = Joint(f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis)
+    slide = replace(slide, link_frame=joint.link_frame)
     return [turn, slide], between, Coupling(slide.name, joint.name, advance)
 
 

@@ -18,7 +18,7 @@ from dalembert.base.algebra.records import bounded, number, settle
 from dalembert.base.algebra.vectors import VecLike, rotation_about
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
-from dalembert.base.tables.wording import nearest, some
+from dalembert.base.tables.wording import errors_at, nearest, some
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear as Gear
 from dalembert.robot.drives.drive_data import Motor as Motor
@@ -36,22 +36,12 @@ from dalembert.robot.model.omitted_terms import omissions
 from dalembert.robot.model.placement import Placement as Placement
 from dalembert.robot.model.placement import unit, vector
 from dalembert.robot.model.shapes import Shape as Shape
+from dalembert.robot.terms import Coulomb
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COORDINATE = ":coordinate"  # suffix of a link that represents a coordinate
 STANDARD_GRAVITY: VecLike = (0.0, 0.0, -9.81)
-
-
-def _two_sided(value: Any, what: str) -> tuple[float, float]:
-    """One Coulomb level for both directions, or (level at positive velocity, level at negative velocity)."""
-    pair = (value, value) if isinstance(value, (int, float)) or hasattr(value, "sin") else tuple(value)
-    if len(pair) != 2:
-        raise RobotError(f"{what} needs one number, or two (positive velocity, negative velocity), not {len(pair)}")
-    for v in pair:
-        if isinstance(v, (int, float)) and not v >= 0:
-            raise RobotError(f"{what} is the magnitude of a friction torque and cannot be {v:g}; give levels ≥ 0")
-    return number(pair[0]), number(pair[1])
 
 
 @dataclass(frozen=True)
@@ -131,7 +121,9 @@ class Rotor:
             settle(self, position=vector(self.position, "the rotor's position"))
         if self.axis is not None:
             settle(self, axis=unit(self.axis, "the rotor's axis"))
-        settle(self, coulomb=_two_sided(self.coulomb, "the rotor's Coulomb friction"))
+        with errors_at("the rotor"):
+            friction = Coulomb.read(self.coulomb)  # one level for both directions, or one per direction
+        settle(self, coulomb=(friction.forward, friction.backward))
 
 
 @brief

@@ -143,18 +143,11 @@ def _still_rotor(joint: Joint) -> Link | None:
 
 def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coupling, ...], dict[str, float]]:
     """The remaining couplings, and the positions including those of the joints that follow."""
-    positions, kept, follows = dict(held), [], followers(robot)
-    for name in [name for name in held if name in follows]:
-        leaders = follows[name].of
-        if not leaders or any(leader not in held and leader not in follows for leader in leaders):
-            raise RobotError(
-                f"lock names joint '{name}', which follows {some([repr(x) for x in leaders]) or 'no joint and is fixed'} through a "
-                f"coupling ({follows[name].text}); lock {some([repr(x) for x in leaders]) or 'other joints'} instead"
-            )
+    positions, remaining, follows = dict(held), [], followers(robot)
     for coupling in in_order(robot.couplings):
         fixed = [k for k, leader in enumerate(coupling.of) if leader in positions]
         if not fixed:
-            kept.append(coupling)
+            remaining.append(coupling)
             continue
         if coupling.formulas:
             raise RobotError(
@@ -168,7 +161,7 @@ def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coup
         if len(fixed) < len(coupling.of):
             free = [k for k in range(len(coupling.of)) if k not in fixed]
             rows = tuple(tuple(row[k] for k in free) for row in coupling.matrix)
-            kept.append(replace(coupling, of=tuple(coupling.of[k] for k in free), matrix=rows, offset=offset))
+            remaining.append(replace(coupling, of=tuple(coupling.of[k] for k in free), matrix=rows, offset=offset))
             continue
         x = positions[coupling.of[0]]
         curved = sum(c * x**k for k, c in enumerate(coupling.higher, 2))
@@ -179,13 +172,14 @@ def _held_followers(robot: Robot, held: Mapping[str, float]) -> tuple[tuple[Coup
                     f"which puts it at {at + curved:g}; remove '{name}' from lock"
                 )
             positions[name] = at + curved
-    moving = {name for coupling in kept for name in coupling.joints}
-    late = [name for name in held if name in moving]
-    if late:
+    still_coupled = {name for coupling in remaining for name in coupling.joints}
+    if late := [name for name in held if name in still_coupled]:
+        leaders = some([repr(x) for x in follows[late[0]].of])
         raise RobotError(
-            f"lock names joint '{late[0]}', which follows joints that still move ({follows[late[0]].text}); lock those instead"
+            f"lock names joint '{late[0]}', which follows {leaders or 'no joint and is fixed'} through a coupling "
+            f"({follows[late[0]].text}); lock {leaders or 'other joints'} instead"
         )
-    return tuple(kept), positions
+    return tuple(remaining), positions
 
 
 def _loop_without(robot: Robot, loop: Loop, held: Mapping[str, float]) -> Loop:
@@ -211,18 +205,18 @@ def rooted(robot: Robot, root: str) -> Robot:
 
     The base frame is the frame of that link. Gravity acts in it as in the whole robot with its other joints at 0.
     """
-    kept = links_behind(robot, root)
-    out = [joint for joint in robot.joints if joint.child not in kept or joint.child == root]
-    if not any(joint.moves for joint in robot.joints if joint.parent in kept):
+    subtree = links_behind(robot, root)
+    out = [joint for joint in robot.joints if joint.child not in subtree or joint.child == root]
+    if not any(joint.moves for joint in robot.joints if joint.parent in subtree):
         nearer = f"a link nearer to '{robot.root}'"
         raise RobotError(f"link '{root}' cannot be the root: no joint behind it moves; choose {nearer}")
-    crossing = [loop for loop in robot.loops if (loop.link_a in kept) != (loop.link_b in kept)]
+    crossing = [loop for loop in robot.loops if (loop.link_a in subtree) != (loop.link_b in subtree)]
     if crossing:
         raise RobotError(
             f"link '{root}' cannot be the root: the closed chain '{crossing[0].name}' connects '{crossing[0].link_a}' and "
             f"'{crossing[0].link_b}', but only one of them is in its sub-tree; choose a root whose sub-tree contains both"
         )
-    loops = tuple(loop for loop in robot.loops if loop.link_a in kept and loop.link_b in kept)
+    loops = tuple(loop for loop in robot.loops if loop.link_a in subtree and loop.link_b in subtree)
     follows = followers(robot)
     moving = [joint.name for joint in out if joint.moves]
     inside = {joint.name for joint in robot.joints} - {joint.name for joint in out}
@@ -231,24 +225,26 @@ def rooted(robot: Robot, root: str) -> Robot:
     tied = [name for name in moving if name in follows and any(leader in inside for leader in follows[name].of)]
     whole = robot.replace(loops=loops, couplings=tuple(x for x in robot.couplings if not set(x.joints) & set(tied)))
     still |= dict.fromkeys(tied, 0.0)
-    gone = len(robot.notes)
+    before = len(robot.notes)
     if still:
         whole = locked(whole, still, f"outside the sub-tree of the root '{root}', at zero position")
     stands = whole.base
     for joint in path_to(whole, root):
         stands = stands @ joint.placement @ joint.moved(0.0) @ joint.link_frame
     gravity = _clean(stands.rotation.T @ whole.gravity)
-    notes = list(whole.notes[:gone]) + [note for note in whole.notes[gone:] if not note.startswith("locked outside")]
+    notes = list(whole.notes[:before]) + [
+        note for note in whole.notes[before:] if not note.startswith("locked outside")
+    ]
     if max(map(abs, gravity - whole.gravity)) > 1e-12:
         notes.append(f"gravity in the axes of the root '{root}': {' '.join(f'{x:.6g}' for x in gravity)} m/s²")
     parents = {joint.child: joint.parent for joint in whole.joints}  # rotors of locked joints are links now
     part: dict[str, Any] = {
-        "links": tuple(link for link in whole.links if link.name in kept or parents.get(link.name) in kept),
-        "joints": tuple(joint for joint in whole.joints if joint.parent in kept),
+        "links": tuple(link for link in whole.links if link.name in subtree or parents.get(link.name) in subtree),
+        "joints": tuple(joint for joint in whole.joints if joint.parent in subtree),
         "couplings": tuple(x for x in whole.couplings if {*x.joints, *x.of} <= inside),
     }
     assert robot.tip is not None
-    held_here, by_default = robot.tip.link in kept, any(note.startswith(TIP_NOTE) for note in robot.notes)
+    held_here, by_default = robot.tip.link in subtree, any(note.startswith(TIP_NOTE) for note in robot.notes)
     tip = robot.tip if held_here and (robot.payload is not None or not by_default) else None
     notes = [note for note in notes if tip is not None or not note.startswith(TIP_NOTE)]
     if robot.payload is not None and not held_here:
@@ -294,16 +290,16 @@ def _middle(joint: Joint) -> float:
 
 def _that_move(robot: Robot, names: Sequence[str]) -> set[str]:
     """The joints, and those that they follow through couplings or closed chains."""
-    follows, taken, waiting = followers(robot), set[str](), list(names)
+    follows, needed, waiting = followers(robot), set[str](), list(names)
     around = {name: joints_around(robot, loop) for loop in robot.loops for name in loop.passive}
     while waiting:
         name = waiting.pop()
-        if name in taken:
+        if name in needed:
             continue
-        taken.add(name)
+        needed.add(name)
         waiting += follows[name].of if name in follows else ()
         waiting += [joint.name for joint in around.get(name, ()) if joint.moves]
-    return taken
+    return needed
 
 
 def _pruned(robot: Robot, held: Mapping[str, float]) -> Robot:
@@ -321,13 +317,13 @@ def _pruned(robot: Robot, held: Mapping[str, float]) -> Robot:
     tied = {name for loop in robot.loops for name in (loop.link_a, loop.link_b)} | {robot.tip.link}
     coupled = {name for coupling in robot.couplings for name in (*coupling.joints, *coupling.of)}
     tied |= {joint.child for joint in robot.tree_joints if joint.name not in held or joint.name in coupled}
-    kept = {branch[link] for link in tied if link in branch}
-    gone = {link for link, first in branch.items() if first not in kept}
-    if not gone:
+    needed = {branch[link] for link in tied if link in branch}
+    dropped = {link for link, first in branch.items() if first not in needed}
+    if not dropped:
         return robot
-    names = [joint.name for joint in robot.tree_joints if joint.child in gone]
+    names = [joint.name for joint in robot.tree_joints if joint.child in dropped]
     return robot.replace(
-        links=tuple(link for link in robot.links if link.name not in gone),
-        joints=tuple(joint for joint in robot.joints if joint.child not in gone),
+        links=tuple(link for link in robot.links if link.name not in dropped),
+        joints=tuple(joint for joint in robot.joints if joint.child not in dropped),
         notes=(*robot.notes, f"left out, on the base and not on the chain from root to tip: {some(names, 50)}"),
     )

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from dalembert.base.algebra.scalars import Scalar, cos, sin
 from dalembert.base.algebra.vectors import Mat, RotZ
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.units import LENGTH, LONGEST, WIDEST
+from dalembert.base.tables.units import LENGTH, doubt
 from dalembert.base.tables.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear, Motor
@@ -35,8 +35,7 @@ from dalembert.robot.readers.table_parts import INERTIA_KEYS, read_joint_parts, 
 CONVENTIONS = ("standard", "modified")
 HELICAL = "helical"  # a revolute joint and a prismatic joint that follows it: two joints of the robot
 ROW_TYPES = ("revolute", "continuous", "prismatic", HELICAL)
-# shared defaults: all of them are immutable
-NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Placement()
+HERE = Placement()  # a shared default, which is immutable
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
@@ -60,12 +59,12 @@ class Row:
     type: JointType | Literal["helical"] = "revolute"
     name: str | None = None
     link: str | None = None
-    inertia: Inertia = NO_INERTIA
+    inertia: Inertia = Inertia()
     physical: bool = True
     weight: float = 1.0
     note: str = ""
-    friction: Friction = NO_FRICTION
-    limits: Limits = NO_LIMITS
+    friction: Friction = Friction()
+    limits: Limits = Limits()
     rotor: Rotor | None = None
     motor: Motor | None = None
     gear: Gear | None = None
@@ -131,16 +130,11 @@ def _geometry(table: Table, key: str, angle: bool) -> Scalar:
     value, given = table.number(key, 0.0, angle=angle, units=None if angle else LENGTH), table.get(key, 0.0)
     if isinstance(given, str) or not isinstance(value, float):
         return value
-    if abs(value) > (WIDEST if angle else LONGEST):
-        usual, other = ("rad", "deg") if angle else ("m", "mm")
-        sentence = (
-            f"{table.where}: '{key}' is {value:g} {usual}, which looks like {'degrees' if angle else 'millimetres'}; write "
-            f'"{value:g} {other}" if that is meant, or "{value:g} {usual}" if not'
-        )
-        if angle and key != "alpha":  # a zero position may be several turns away
-            warnings.warn(sentence, ModelWarning, stacklevel=2)
-        else:
+    if strange := doubt(value, "rad" if angle else "m"):
+        sentence = f"{table.where}: '{key}' is {strange}"
+        if not angle or key == "alpha":
             raise RobotError(sentence)
+        warnings.warn(sentence, ModelWarning, stacklevel=2)  # a zero position may be several turns away
     return value
 
 

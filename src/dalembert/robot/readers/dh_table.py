@@ -45,7 +45,16 @@ CONVENTION_WORDS = {
 }
 KEYS = [column.key for column in COLUMNS]
 ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row without a joint
-FELT = ("mass", "inertia", "friction", "damping", "spring", "stiffness", "payload", "rotor")  # these affect torques
+DYNAMIC_WORDS = (
+    "mass",
+    "inertia",
+    "friction",
+    "damping",
+    "spring",
+    "stiffness",
+    "payload",
+    "rotor",
+)  # these affect torques
 TOTALS = ("total", "sum", "summe", "gesamt", "σ", "∑")
 _SETTING = re.compile(r"\W*(?P<key>convention|dh convention|name|gravity)\s*[:=]\s*(?P<value>.+?)\W*", re.IGNORECASE)
 
@@ -55,8 +64,6 @@ def read_dh_table(path: str | os.PathLike[str], convention: str | None = None) -
 
     convention  "standard" or "modified"; overrides the file
     """
-    if convention is not None and convention not in CONVENTIONS:
-        raise RobotError(f"the DH convention is '{convention}'; it must be one of {', '.join(CONVENTIONS)}")
     table = headed(tables_in(path), MEANING, lambda keys: len(keys & set(GEOMETRY)) >= 2)
     if table is None:
         raise RobotError(
@@ -79,9 +86,8 @@ class _DHTable:
         at_most(TABLE_COLUMNS, width, "columns", table.where)
         self.rows = self._joint_rows(rows[self._take_units(rows) :], width)
         self._ratios()
-        self._check_columns(table.where, list(table.others.values()))
+        self._check_columns(table.where, table.others)
         self._share_units()
-        self._check_numbers(table.where, table.others)
 
     def _column(self, at: int) -> list[str]:
         """The cells below a heading that are not empty."""
@@ -95,22 +101,11 @@ class _DHTable:
             if len(cells) > 1 and all(map(is_number, cells)):
                 self.columns[k] = replace(column, column=MEANING["name" if counts else "gear"])
 
-    def _check_numbers(self, where: str, others: Mapping[int, str]) -> None:
-        """Refuse an unknown column that holds numbers: torques may depend on them."""
-        for at, header in others.items():
-            if any(is_number(cell) and set(cell) & set("123456789") for cell in self._column(at)):
-                letters = [unicodedata.name(c, "") for c in header if c.isalpha() and not c.isascii()]
-                foreign = next((name for name in letters if name.startswith("CYRILLIC")), None)
-                hint = f" (it contains the letter {foreign})" if foreign else nearest(header, KEYS)
-                raise RobotError(
-                    f"{where}: the column {shown(header)} holds numbers and is unknown{hint}; rename it to one of "
-                    f"{', '.join(KEYS)}, or remove it"
-                )
-
-    def _check_columns(self, where: str, others: Sequence[str]) -> None:
+    def _check_columns(self, where: str, others: Mapping[int, str]) -> None:
+        """Refuse repeated columns and unknown ones that are misspelt or hold numbers: torques may depend on them."""
         check_once(self.columns, where)
         keys = [column.key for column in self.columns]
-        for header in others:
+        for at, header in others.items():
             name = re.split(r"[\[(]", header)[0].strip()
             word = "" if " " in name else "".join(c for c in name.lower() if c.isalnum())
             close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
@@ -119,13 +114,20 @@ class _DHTable:
                     f"{where}: the column '{header}' is unknown; write '{close[0]}' if that is meant, or remove the column "
                     "if not"
                 )
+            if any(is_number(cell) and set(cell) & set("123456789") for cell in self._column(at)):
+                letters = [unicodedata.name(c, "") for c in header if c.isalpha() and not c.isascii()]
+                foreign = next((name for name in letters if name.startswith("CYRILLIC")), None)
+                hint = f" (it contains the letter {foreign})" if foreign else nearest(header, KEYS)
+                raise RobotError(
+                    f"{where}: the column {shown(header)} holds numbers and is unknown{hint}; rename it to one of "
+                    f"{', '.join(KEYS)}, or remove it"
+                )
         if "com" in keys and any(key.startswith("com ") for key in keys):
             raise RobotError(f"{where}: the centre of mass is given both in one column and in several; remove one form")
-        felt = [header for header in others if any(word in header.lower() for word in FELT)]
-        self.left_out = [f"the columns {some([shown(x) for x in felt])} of the table"] if felt else []
-        unused = [header for header in others if header not in felt]
-        if unused:
-            self.notes.append(f"columns that were not used: {some([shown(x) for x in unused])}")
+        dynamic = [x for x in others.values() if any(word in x.lower() for word in DYNAMIC_WORDS)]
+        self.left_out = [f"the columns {some([shown(x) for x in dynamic])} of the table"] if dynamic else []
+        if unused := [shown(x) for x in others.values() if x not in dynamic]:
+            self.notes.append(f"columns that were not used: {some(unused)}")
 
     def _take_units(self, rows: Sequence[CellRow]) -> int:
         """Read the units from a row of their own below the header; returns the number of such rows."""
@@ -165,30 +167,25 @@ class _DHTable:
 
     def convention(self) -> str:
         """The requested convention, else the one in the file, else the usual one; a note records which."""
-        cells = dict.fromkeys(
-            place.text.lower()
-            for row in self.rows
-            for key, place in self.cells.under(self.columns, row).items()
-            if key == "convention" and not place.blank
-        )
-        value, where = self.settings.get("convention", (next(iter(cells), ""), self.cells.where))
-        said = _convention(value, where) if value else None
+        columns = (self._column(c.at) for c in self.columns if c.key == "convention")
+        cells = (cell.lower() for column in columns for cell in column if cell.lower() not in EMPTY)
+        value, where = self.settings.get("convention", (next(cells, ""), self.cells.where))
+        stated = _convention(value, where) if value else None
         previous = [c.header for c in self.columns if c.previous and c.key in ("a", "alpha")]
         if self.asked is not None:
             return self.asked
-        if said == "standard" and previous:
+        if stated == "standard" and previous:
             raise RobotError(
                 f"{where}: the convention is given as standard, but the column '{previous[0]}' belongs to a modified "
                 "table; change one of them, or load it with convention='standard' or convention='modified'"
             )
-        if said is None and previous:
-            self.notes.append(f"the DH convention is assumed to be modified: a column is called '{previous[0]}'")
-            return "modified"
-        if said is None:
-            self.notes.append(
-                "the DH convention is assumed to be standard; write '# convention: modified' above the table if it is not"
-            )
-        return said or "standard"
+        if stated is not None:
+            return stated
+        assumed = "modified" if previous else "standard"
+        remedy = "write '# convention: modified' above the table if it is not"
+        reason = f": a column is called '{previous[0]}'" if previous else f"; {remedy}"
+        self.notes.append(f"the DH convention is assumed to be {assumed}{reason}")
+        return assumed
 
     def _joint_rows(self, rows: Sequence[CellRow], width: int) -> list[CellRow]:
         """The rows that describe joints."""
@@ -272,10 +269,9 @@ class _DHTable:
 
     def _note_units(self) -> None:
         """Note which columns were converted to SI units."""
-        written = [(c, set(c.column.unit_words(c.unit))) for c in self.columns if c.unit]
-        changed = [
-            f"'{c.header}' from {c.unit}" for c, units in written if not units <= {c.column.unit, c.column.sliding}
-        ]
+        written = [(x, set(x.column.unit_words(x.unit))) for x in self.columns if x.unit]
+        others = [x for x, units in written if not units <= {x.column.unit, x.column.sliding}]
+        changed = [f"'{x.header}' from {x.unit}" for x in others]
         if changed:
             self.notes.append(f"columns converted to SI units: {some(changed, 30)}")
         if self.cells.comma and any(

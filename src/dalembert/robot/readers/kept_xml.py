@@ -31,8 +31,7 @@ def _bare(element: Element) -> Element:
     copy = Element(element.tag, dict(element.attrib))
     for child in element:
         copy.append(_bare(child))
-    copy.text = element.text if element.text and element.text.strip() else None
-    copy.tail = element.tail if element.tail and element.tail.strip() else None
+    copy.text, copy.tail = (x if x and x.strip() else None for x in (element.text, element.tail))
     return copy
 
 
@@ -48,12 +47,8 @@ def kept_elements(texts: Iterable[str], names: Collection[str]) -> list[Element]
 
 def _referred(element: Element) -> set[str]:
     """The names of the links and joints that an element refers to."""
-    names: set[str] = set()
-    for part in element.iter():
-        names |= {part.attrib[key] for key in REFERRING if part.get(key)}
-        if part.tag in NAMED and part.get("name"):
-            names.add(part.attrib["name"])
-    return names
+    parts = [(part, (*REFERRING, "name") if part.tag in NAMED else REFERRING) for part in element.iter()]
+    return {part.attrib[key] for part, keys in parts for key in keys if part.get(key)}
 
 
 def prefixes(root: Element) -> set[str]:

@@ -86,6 +86,7 @@ def _number(where: str, value: Any) -> float:
 
 def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
     """One number for all joints, or one number per joint."""
+    _known(where, kind)
     names = [joint.name for joint in robot.moving_joints]
     if len(values) == 1:
         values = values * len(names)
@@ -96,7 +97,7 @@ def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
         )
     for name, value in zip(names, values, strict=True):
         if value != "-":
-            yield where, name, _known(where, kind), _number(f"{where}, {kind} of joint '{name}'", value)
+            yield where, name, kind, _number(f"{where}, {kind} of joint '{name}'", value)
 
 
 def _from_text(robot: Robot, text: str) -> Given:
@@ -118,7 +119,7 @@ def _from_toml(robot: Robot, path: Path) -> Given:
         yield from _each(robot, str(path), key, value if isinstance(value, list) else [value])
     if not isinstance(tables, dict) or not all(isinstance(entries, dict) for entries in tables.values()):
         raise RobotError(f"{path}: 'joints' must be tables like [joints.NAME]")
-    known = {joint.name for joint in robot.moving_joints}
+    known = {joint.name: joint for joint in robot.moving_joints}
     for name, entries in tables.items():
         where = f"{path}, [joints.{name}]"
         for kind, value in entries.items():

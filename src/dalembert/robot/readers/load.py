@@ -85,9 +85,8 @@ def load_robot(
     check_numbers(robot.replace(source=where))  # messages name the file, not the publication of the numbers
     robot = with_right_angles(with_known_limits(robot), snap)
     part = part_of(robot, where, lock=lock, root=root, chain=tip is not None)
-    findings = (
-        [f"not modelled, although torques depend on it: {some(robot.left_out, 20, '; ')}"] if robot.left_out else []
-    )
+    left_out = some(robot.left_out, 20, "; ")
+    findings = [f"not modelled, although torques depend on it: {left_out}"] if left_out else []
     if light := without_mass(part):
         links = counted(len(light), "moving link has", "moving links have")
         findings.append(
@@ -145,11 +144,9 @@ def _near(path: Path) -> str:
     """ "; did you mean 'x'?", where x is a robot file in the same folder, or the shipped arm of exactly this name."""
     if str(path.parent) == "." and path.stem in arms():
         return f"; did you mean '{path.stem}'?"
-    if not path.parent.is_dir():
-        return ""
     try:
         files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
-    except OSError:  # a folder that cannot be listed
+    except OSError:  # a folder that does not exist or cannot be listed
         return ""
     same = [name for name in files if Path(name).stem == path.stem]
     if same:
@@ -176,9 +173,7 @@ def _xml_kind(path: Path) -> str:
     root = parse_xml(read_bytes(path), str(path))
     kinds = {"mujoco": ".mjcf", "robot": ".urdf", "sdf": ".sdf"}
     if root.tag not in kinds:
-        raise RobotError(
-            f"{path}: the root element is <{root.tag}>; it must be <mujoco> (MJCF), <robot> (URDF) or <sdf> (SDF)"
-        )
+        raise RobotError(f"{path}: the root element is <{root.tag}>; it must be <{'>, <'.join(kinds)}>")
     return kinds[root.tag]
 
 

@@ -310,6 +310,8 @@ class _MjcfReader(RobotBuilder):
             armature += gear * gear * float(getattr(model, "actuator_armature", {actuator: 0.0})[actuator])
             damping += gear * gear * float(getattr(model, "actuator_damping", {actuator: 0.0})[actuator])
         lower, upper = (float(x) for x in model.jnt_range[j]) if limited else (None, None)
+        # like q, MuJoCo's springref is in radians and includes ref
+        spring = float(model.jnt_stiffness[j]), float(model.qpos_spring[model.jnt_qposadr[j]])
         return Joint(
             name,
             "prismatic" if slide else "revolute" if limited else "continuous",
@@ -319,15 +321,10 @@ class _MjcfReader(RobotBuilder):
             _vector(model.jnt_axis[j]),
             -float(model.qpos0[model.jnt_qposadr[j]]) + 0.0,
             Placement(translation=-anchor) if anchor != ZERO else Placement(),
-            Friction(damping, float(model.dof_frictionloss[dof]), **self._spring(j)),
+            Friction(damping, float(model.dof_frictionloss[dof]), spring=spring),
             Limits(lower, upper, effort=self._effort(j)),
             Rotor(inertia=armature, gear=1.0, reflected=True) if armature else None,
         )
-
-    def _spring(self, j: int) -> dict[str, Any]:
-        """k (q − q_0): like q, MuJoCo's springref is in radians and includes ref."""
-        stiffness, rest = float(self.model.jnt_stiffness[j]), float(self.model.qpos_spring[self.model.jnt_qposadr[j]])
-        return {"spring": {"stiffness": stiffness, "rest": rest}} if stiffness else {}
 
     def _effort(self, j: int) -> float | None:
         """The largest force allowed by the joint's single actuator and by the joint itself."""

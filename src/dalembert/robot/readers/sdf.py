@@ -23,12 +23,13 @@ from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling
 from dalembert.robot.model.placement import Placement
-from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, Limits, Link, Robot, Rotor
+from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, Limits, Link, Robot
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.robot_builder import RobotBuilder
 from dalembert.robot.readers.sdf_frames import MODEL, WORLD, SdfElement, SdfFile, SdfScope
 from dalembert.robot.readers.table_parts import moments
-from dalembert.robot.readers.urdf_shapes import ATTRIBUTES
+from dalembert.robot.readers.urdf_drives import INERTIA, RATIO, rotor_of
+from dalembert.robot.readers.urdf_shapes import ATTRIBUTES, size_of
 
 TEXT = "SDF text"
 ONE_AXIS = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic", "screw": "revolute"}
@@ -254,8 +255,8 @@ class _SdfReader(RobotBuilder):
             if element.tag in FORCES["joint"]:
                 self.note("unknown to this reader", f"{element.tag} of joint '{name}'", torques=True)
         parts: dict[str, Any] = {"limits": limits, "friction": _friction(axis.child("dynamics"))}
-        rotor = _rotor(joint) if tag == "axis" else None
-        return Joint(name, kind, "", "", axis=self._direction(scope, joint, axis), rotor=rotor, **parts)  # type: ignore[arg-type]
+        drive = {INERTIA: joint.number(INERTIA, 0.0), RATIO: joint.number(RATIO, 1.0)} if tag == "axis" else {}
+        return Joint(name, kind, "", "", axis=self._direction(scope, joint, axis), rotor=rotor_of(drive), **parts)  # type: ignore[arg-type]
 
     def _direction(self, scope: SdfScope, joint: SdfElement, axis: SdfElement) -> VecLike:
         """The axis in the joint frame."""
@@ -316,12 +317,11 @@ def _shape(drawn: SdfElement, place: Placement) -> Shape | None:
     """A shape, or None if its kind is unknown."""
     geometry = drawn.child("geometry")
     about: dict[str, Any] = {"name": drawn.name(), "colour": drawn.child("material").numbers("diffuse", 4, None)}
-    for kind, keys in ATTRIBUTES.items():
+    for kind in ATTRIBUTES:
         solid = geometry.child(kind)
         if solid.given:
-            several = kind in ("box", "mesh")
-            size = solid.numbers(keys[0], 3, (1.0,) * 3) if several else tuple(solid.number(x, 1.0) for x in keys)
-            return Shape(kind, size, place, solid.text("uri", "") if kind == "mesh" else "", **about)
+            uri = solid.text("uri", "") if kind == "mesh" else ""
+            return Shape(kind, size_of(solid, kind, 1.0), place, uri, **about)
     return None
 
 
@@ -336,15 +336,8 @@ def _limits(limit: SdfElement) -> Limits:
 
 
 def _friction(dynamics: SdfElement) -> Friction:
-    stiffness, rest = dynamics.number("spring_stiffness", 0.0), dynamics.number("spring_reference", 0.0)
-    spring = {"spring": {"stiffness": stiffness, "rest": rest}} if stiffness else {}
-    return Friction(dynamics.number("damping", 0.0), dynamics.number("friction", 0.0), **spring)
-
-
-def _rotor(joint: SdfElement) -> Rotor | None:
-    """Drake's rotor, of which only k_r² I_m is modelled."""
-    inertia, gear = joint.number("drake:rotor_inertia", 0.0), joint.number("drake:gear_ratio", 1.0)
-    return None if inertia == 0.0 and gear == 1.0 else Rotor(inertia, gear, reflected=True)
+    spring = dynamics.number("spring_stiffness", 0.0), dynamics.number("spring_reference", 0.0)
+    return Friction(dynamics.number("damping", 0.0), dynamics.number("friction", 0.0), spring=spring)
 
 
 def _pitch(joint: SdfElement) -> float:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.units import LENGTH, LONGEST, MASS
+from dalembert.base.tables.units import LENGTH, MASS, doubt
 from dalembert.base.tables.wording import counted, errors_at, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
@@ -60,7 +60,10 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
     for k, data in enumerate(given if isinstance(given, (list, tuple)) else [given], 1):
         table = Table(data, f"{parent.where}, shape {k}", (*SHAPE_KEYS, *BODY_KEYS))
         shape = read_shape(table)
-        _question_size(shape, table)
+        size = table.get(shape.kind)
+        has_units = any(isinstance(x, str) for x in (size if isinstance(size, (list, tuple)) else [size]))
+        if shape.kind != "mesh" and not has_units and (strange := doubt(max(shape.size), "m")):
+            raise RobotError(f"{table.where}: '{shape.kind}' has a size of {strange}")
         mass, wall = table.number("mass", None, units=MASS), table.number("wall", None, units=LENGTH)
         density = table.get("density", None)
         if mass is None and density is None:
@@ -71,18 +74,6 @@ def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inert
             body = body + shape.inertia(density, mass=mass, wall=wall, folder=folder)
         shapes.append(shape)
     return body, tuple(shapes)
-
-
-def _question_size(shape: Shape, table: Table) -> None:
-    """Refuse a size too large to be in metres, unless its unit is written; a mesh is checked when it is opened."""
-    given = table.get(shape.kind)
-    words = any(isinstance(x, str) for x in (given if isinstance(given, (list, tuple)) else [given]))
-    largest = max(shape.size)
-    if shape.kind != "mesh" and not words and largest > LONGEST:
-        raise RobotError(
-            f"{table.where}: '{shape.kind}' has a size of {largest:g} m, which looks like millimetres; write \"{largest:g} mm\" if "
-            f'it is in millimetres, or "{largest:g} m" if it really is in metres'
-        )
 
 
 def with_density(robot: Robot, density: float | str, folder: str | os.PathLike[str] = "") -> Robot:

@@ -95,17 +95,14 @@ def _coupling(table: Table, robot: Robot) -> Coupling:
 
 
 def _loop(table: Table) -> Loop:
-    branch = table.get("branch", {})
-    if not isinstance(branch, dict):
-        raise table.wrong("branch", branch, "a table of joint positions, such as { joint2 = 1.0 }")
-    positions = Table(branch, f"{table.where}, branch", None)
+    positions = Table(table.get("branch", {}), f"{table.where}, branch", None)
     values: dict[str, Any] = {
         **{key: table.name(key) for key in ("name", "link_a", "link_b")},
         **{f"placement_{key}": read_placement_at(table, key) for key in ("a", "b")},
         "kind": table.choice("kind", LOOP_KINDS, "revolute"),
         "axis": table.vector("axis", Z),
         "passive": table.texts("passive"),
-        "branch": tuple((joint, positions.number(joint, angle=True)) for joint in branch),
+        "branch": tuple((joint, positions.number(joint, angle=True)) for joint in positions.data),
     }
     with errors_at(table.where):
         return Loop(**values)

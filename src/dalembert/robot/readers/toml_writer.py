@@ -243,8 +243,6 @@ def _length(value: Any) -> Any:
 
 def _text(value: str) -> str:
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise RobotError(
-            f"the text {shown(value)} contains an unpaired surrogate, which UTF-8 cannot encode; change it"
-        )
+        raise RobotError(f"the text {shown(value)} has an unpaired surrogate, which UTF-8 cannot encode; change it")
     # the escapes of JSON are those of TOML, but TOML also requires DEL to be escaped
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from dalembert.base.algebra.vectors import ZERO
@@ -56,13 +57,18 @@ def read_shape(element: Element, defined: Mapping[str, Colour]) -> Shape | None:
     solid, kind, name = whole.like(solids[0]), kinds[solids[0].tag], material.text("name", "")
     with contextlib.suppress(RobotError):
         file = solid.name("filename") if kind == "mesh" else ""
-        if kind in ("box", "mesh"):
-            size = solid.numbers(ATTRIBUTES[kind][0], 3, (1.0, 1.0, 1.0) if kind == "mesh" else REQUIRED)
-        else:
-            size = tuple(solid.number(key) for key in ATTRIBUTES[kind])
+        size = size_of(solid, kind, 1.0 if kind == "mesh" else REQUIRED)
         colour = _colour(material) or defined.get(name) if material.given else None
         return Shape(kind, size, origin_of(whole), file, element.get("name", ""), name, colour)
     return None
+
+
+def size_of(solid: XmlElement, kind: ShapeKind, default: Any) -> tuple[float, ...]:
+    """The numbers of a shape's size; each that is missing has the default."""
+    keys = ATTRIBUTES[kind]
+    if kind in ("box", "mesh"):
+        return tuple(solid.numbers(keys[0], 3, default if default is REQUIRED else (default,) * 3))
+    return tuple(solid.number(key, default) for key in keys)
 
 
 def origin_of(element: XmlElement) -> Placement:
@@ -84,12 +90,10 @@ def write_shape(parent: Element, tag: str, shape: Shape) -> None:
     solid = SubElement(SubElement(element, "geometry"), shape.kind)
     if shape.kind == "mesh":
         solid.set("filename", shape.file)
-    if shape.kind in ("box", "mesh"):
-        if shape.kind == "box" or shape.size != (1.0, 1.0, 1.0):
-            solid.set(ATTRIBUTES[shape.kind][0], _text(shape.size))
-    else:
-        for key, value in zip(ATTRIBUTES[shape.kind], shape.size, strict=True):
-            solid.set(key, _text((value,)))
+    sizes = [shape.size] if shape.kind in ("box", "mesh") else [(x,) for x in shape.size]
+    for key, values in zip(ATTRIBUTES[shape.kind], sizes, strict=True):
+        if shape.kind != "mesh" or values != (1.0, 1.0, 1.0):
+            solid.set(key, _text(values))
     if shape.material or shape.colour is not None:
         material = SubElement(element, "material", name=shape.material)
         if shape.colour is not None:
@@ -106,9 +110,8 @@ def with_meshes_seen_from(robot: Robot, folder: Path) -> Robot:
     Paths in a robot file are relative to it. Absolute paths and addresses (package://, model://) are not changed.
     """
     old = Path(robot.source).parent
-    if not any(link.visuals or link.collisions for link in robot.links) or not os.path.isfile(robot.source):
-        return robot
-    if old.resolve() == folder.resolve():
+    has_shapes = any(link.visuals or link.collisions for link in robot.links)
+    if not has_shapes or not os.path.isfile(robot.source) or old.resolve() == folder.resolve():
         return robot
 
     def moved(shape: Shape) -> Shape:

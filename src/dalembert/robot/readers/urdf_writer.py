@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain, count
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -153,9 +154,7 @@ def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
 
 def _unused(name: str, taken: set[str]) -> str:
     """The name, with a number appended if it is taken; it is marked as taken."""
-    free, k = name, 2
-    while free in taken:
-        free, k = f"{name}_{k}", k + 1
+    free = next(x for x in chain((name,), (f"{name}_{k}" for k in count(2))) if x not in taken)
     taken.add(free)
     return free
 

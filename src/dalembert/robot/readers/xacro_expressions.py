@@ -41,6 +41,12 @@ OPERATORS: dict[type, Function] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda x, y: x in y,
     ast.NotIn: lambda x, y: x not in y,
 }  # fmt: skip
+# what a list of elements becomes
+COLLECTED: dict[type, Function] = {
+    **dict.fromkeys((ast.List, ast.ListComp, ast.GeneratorExp), list),
+    **dict.fromkeys((ast.Set, ast.SetComp), set),
+    ast.Tuple: tuple,
+}
 
 
 class _Refused(Exception):
@@ -322,14 +328,10 @@ class _Evaluation:
 
     # -- lists and loops -------------------------------------------------------------------------
 
-    def _List(self, node: ast.List) -> list[Any]:
-        return self.spread(node.elts)
+    def _List(self, node: ast.List | ast.Tuple | ast.Set) -> Any:
+        return COLLECTED[type(node)](self.spread(node.elts))
 
-    def _Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self.spread(node.elts))
-
-    def _Set(self, node: ast.Set) -> set[Any]:
-        return set(self.spread(node.elts))
+    _Tuple = _Set = _List
 
     def _Dict(self, node: ast.Dict) -> dict[Any, Any]:
         if any(key is None for key in node.keys):
@@ -337,13 +339,10 @@ class _Evaluation:
         pairs = zip(node.keys, node.values, strict=True)
         return {self.value(key): self.value(x) for key, x in pairs if key is not None}
 
-    def _ListComp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> list[Any]:
-        return [inner.value(node.elt) for inner in self.loop(node.generators)]
+    def _ListComp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+        return COLLECTED[type(node)](inner.value(node.elt) for inner in self.loop(node.generators))
 
-    _GeneratorExp = _ListComp
-
-    def _SetComp(self, node: ast.SetComp) -> set[Any]:
-        return set(self._ListComp(node))
+    _GeneratorExp = _SetComp = _ListComp
 
     def _DictComp(self, node: ast.DictComp) -> dict[Any, Any]:
         return {inner.value(node.key): inner.value(node.value) for inner in self.loop(node.generators)}

@@ -33,7 +33,7 @@ class Coulomb(Term):
         return self.forward, self.backward
 
     @classmethod
-    def read(cls, value: Any) -> Term:
+    def read(cls, value: Any) -> Coulomb:
         """One level for both directions, or one level per direction."""
         if isinstance(value, Mapping):
             return super().read(value)

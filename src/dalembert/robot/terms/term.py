@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from dalembert.base.algebra.records import bounded, settle
 from dalembert.base.algebra.scalars import Scalar, total
@@ -70,9 +70,8 @@ class Term:
     def __post_init__(self) -> None:
         for entry in self.numbers():
             counts = self.physical or not entry.metadata["linear"]
-            limits = {
-                key: entry.metadata[key] for key in ("least", "above", "below") if key in entry.metadata and counts
-            }
+            keys = ("least", "above", "below") if counts else ()
+            limits = {key: entry.metadata[key] for key in keys if key in entry.metadata}
             value = bounded(getattr(self, entry.name), self.called(entry.name), **limits)
             if not isinstance(value, float) and not hasattr(value, "sin"):
                 raise RobotError(f"{self.called(entry.name)} is {value!r}; it must be a number")
@@ -157,7 +156,7 @@ class Term:
     # -- files ---------------------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, value: Any) -> Term:
+    def read(cls, value: Any) -> Self:
         """A term from the form used in files and calls: parameters by name, in order, or the first of them alone."""
         known = [entry.name for entry in cls.numbers()]
         if isinstance(value, Mapping):
