@@ -20,7 +20,6 @@ import numpy as np
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
@@ -34,6 +33,7 @@ from dalembert.work.identification.records.fit_record import (
     kind_of_parameter,
     same_parameter,
 )
+from dalembert.work.logs.scipy_package import scipy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -465,10 +465,7 @@ def _adjusted(tests: Sequence[Any]) -> list[Any]:
 
 def _beyond(square: float, freedom: int) -> float:
     """The probability that χ² with this many degrees of freedom is larger."""
-    with extra("identify", "the comparison of two fits"):
-        from scipy.special import gammaincc
-
-    return float(gammaincc(0.5 * freedom, 0.5 * square)) if freedom else 1.0
+    return float(scipy.special.gammaincc(0.5 * freedom, 0.5 * square)) if freedom else 1.0
 
 
 # -- properties of a record --------------------------------------------------------------------------

@@ -116,9 +116,10 @@ def explained(arm: Arm, ready: Conditioned) -> Explained:
 def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
     """A suggestion to change the log's joints so that it matches this arm, if there is one."""
     now, tried = explained(arm, ready), []
-    if arm.passive_names or now.shares.sum() < LESS or now.fitted.max() < FITTED:
-        return []
     opposite = np.flatnonzero(now.counts & (now.gains < 0) & (now.shares > POOR)).tolist()
+    well_fitted = now.fitted.max() < FITTED and len(opposite) < now.counts.sum()
+    if arm.passive_names or now.shares.sum() < LESS or well_fitted:
+        return []
     for change in _changes(arm, now.states, reading, opposite):
         new = Explained(arm, change.states)
         gained, poor = now.shares.sum() - new.shares.sum(), now.shares.max() >= POOR
