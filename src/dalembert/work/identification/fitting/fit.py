@@ -334,15 +334,12 @@ def _with_own_load(result: Identification) -> Identification:
 # -- options, logs -------------------------------------------------------------------------------
 
 
-def _several(logs: Any) -> list[Any]:
-    return [] if logs is None else list(logs) if isinstance(logs, list | tuple) else [logs]
-
-
 def _read_all(
     arm: Arm, log: Any, validate: Any, hold_out: float, reading: Mapping[str, Any], step: Progress
 ) -> tuple[Log, list[Log]]:
     """The log (several logs are joined into one) and the validation logs."""
-    mine, others = _several(log), _several(validate)
+    mine = list(log) if isinstance(log, list | tuple) else [log]
+    others = [] if validate is None else list(validate) if isinstance(validate, list | tuple) else [validate]
     if not mine:
         raise DalembertError("there is no log to identify from: the list of logs is empty")
     sources, logs = [*mine, *others], list[Log]()

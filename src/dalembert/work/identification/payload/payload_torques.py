@@ -34,6 +34,7 @@ from dalembert.work.identification.payload.payload_gains import (
     from_given,
     from_reference,
     has_current,
+    names_in,
     reference_name,
     sources_note,
 )
@@ -62,7 +63,7 @@ def from_torques(
 ) -> Payload:  # fmt: skip
     """The load from a run without and a run with it; ``count`` of its ten parameters are identified."""
     gains, deviation, reference = scale.gains, scale.gain_deviation, scale.reference
-    currents = gains is None and has_current(log, arm, reading)
+    currents = gains is None and has_current(names_in(log, arm), reading)
     amperes, how = gains is not None or currents, dict(reading)
     if amperes:
         how["gains"] = np.ones(arm.n) if gains is None else gains
@@ -118,7 +119,7 @@ def _sources(log: Source, rows: LoadRows, amperes: bool, scale: Scale, reading: 
     """The sources of the scale of the log, besides given gains."""
     arm, ready, reference = rows.arm, rows.runs[0], scale.reference
     sources: list[GainSource | None] = []
-    name = reference_name(log, arm, reference) if amperes or reference else None
+    name = reference_name(names_in(log, arm), reference) if amperes or reference else None
     if name is not None:
         # the torques of its model instead of the logged ones
         how = {**reading, "columns": {**(reading.get("columns") or {}), "tau": name}}

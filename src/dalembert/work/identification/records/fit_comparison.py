@@ -376,7 +376,9 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
     for k, name in enumerate(shared):
         stds = (float(_errors_of(old)[i[k]]), float(_errors_of(new)[j[k]]))
         p = math.erfc(abs(float(difference[k])) / max(math.hypot(*stds), 1e-300) / math.sqrt(2.0))
-        about = (name, new.joints[j[k]], kind_of_parameter(new, j[k]), _title_of(new, j[k]), unit_of(new, j[k]))
+        term = new.units[j[k]]
+        title = "" if term is None else term.title.removeprefix("the ").removesuffix(" friction")
+        about = (name, new.joints[j[k]], kind_of_parameter(new, j[k]), title, unit_of(new, j[k]))
         changes.append(ParameterChange(*about, float(old.parameters[i[k]]), float(new.parameters[j[k]]), *stds, p))
     actuated = [new.tree_joint_names.index(name) for name in new.joint_names if name in new.tree_joint_names]
     curves = [change for joint in actuated if (change := _friction_change(old, new, joint)) is not None]
@@ -469,12 +471,6 @@ def _beyond(square: float, freedom: int) -> float:
 
 
 # -- properties of a record --------------------------------------------------------------------------
-
-
-def _title_of(record: FitRecord, k: int) -> str:
-    """A word for the term of a base parameter: "Coulomb", "torque ripple"; "" for an inertia."""
-    term = record.units[k]
-    return "" if term is None else term.title.removeprefix("the ").removesuffix(" friction")
 
 
 def unit_of(record: FitRecord, k: int) -> str:
