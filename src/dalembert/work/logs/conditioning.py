@@ -222,8 +222,6 @@ def condition(
             f"the cut-off is {cutoff:g} Hz; for this log it must be between {lowest:.2g} Hz and half the sampling rate, "
             f"{0.5 * slowest:g} Hz"
         )
-    if decimate is not None and decimate < 1:
-        raise DalembertError(f"decimate is {decimate}; it must be at least 1, where 1 keeps every sample")
     every = decimate or max(1, int(rate / (SPACING * cutoff)))
     pieces, notes = smoothed(log, cutoff)
     ready = Conditioned((), rate, cutoff, every, 0, log)

@@ -43,7 +43,7 @@ from dalembert.work.identification.fitting.result import Identification, make_ru
 from dalembert.work.identification.fitting.result import IdentificationWarning as IdentificationWarning
 from dalembert.work.identification.fitting.solution import KnownLoad, solution
 from dalembert.work.identification.fitting.tip_load import check_free_tip
-from dalembert.work.identification.records.leave_one_out import check_folds, cross_validated
+from dalembert.work.identification.records.leave_one_out import cross_validated
 from dalembert.work.identification.selection.blocks import TooShortError
 from dalembert.work.identification.selection.selection_run import choose
 from dalembert.work.logs.alignment import aligned, earlier_torques
@@ -118,7 +118,6 @@ def identify(
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     check_estimator(settings.estimator)
-    check_folds(settings.validation.folds)
     if progress is not None and not callable(progress):
         raise DalembertError(f"progress is {progress!r}; it must be a function of a description and the fraction done")
     step = progress or (lambda words, fraction: None)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
-from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, TriangularSystem, column_lengths
 from dalembert.work.logs.scipy_package import scipy
 
@@ -151,8 +150,6 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
         scores = (np.sum(((1 - f) * beta) ** 2, axis=1) + whole.rss) / (whole.rows - f.sum(axis=1)) ** 2
         damping = float(grid[int(np.argmin(scores))])
         how = "by generalised cross-validation"
-    if not damping >= 0:
-        raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
     filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)
     values = start + (Vt.T @ (filtered * beta)) / typical
     noise, covariance = spread(joints, values, weights, (), np.diag((damping * typical) ** 2))

@@ -36,7 +36,6 @@ from dalembert.work.logs.log import Log, joined
 
 FitOf = Callable[[Log, Progress], Identification]  # a whole identification from a log
 
-MOST = 50  # largest number of folds
 FAR = 1.5  # ratio between the spread over folds and the standard deviation, or its inverse, that is reported
 FEWEST = 3  # smallest number of folds for a meaningful spread
 NAMED = 4  # largest number of parameters that a sentence names
@@ -202,16 +201,6 @@ class Folds:
     def __repr__(self) -> str:
         words = f"relative error {100 * self.relative_error:.3g} ± {100 * self.relative_error_std:.2g} %"
         return f"<Folds: {len(self.parts)}, {words}>"
-
-
-def check_folds(folds: int | str) -> None:
-    """Reject invalid folds before a log is read."""
-    if folds == "runs":
-        return
-    if isinstance(folds, bool) or not isinstance(folds, int) or not (folds == 0 or 2 <= folds <= MOST):
-        raise DalembertError(
-            f"folds is {folds!r}; it must be a whole number from 2 to {MOST}, 'runs' to leave out one run at a time, or 0 for none"
-        )
 
 
 def cross_validated(
