@@ -31,8 +31,8 @@ JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term that def
 
 PIECE = 128  # samples per block of the regressor: two thirds of a megabyte, which fits into the cache of a core
 FRICTION = ("viscous", "coulomb")
-UNITS: dict[str, Term] = {"Fv": Viscous(1.0), "Fs": Coulomb(1.0, 1.0)}
-UNITS |= {"Fs+": Coulomb(1.0, 0.0), "Fs-": Coulomb(0.0, 1.0)}
+LEVELS = {"Fs": (1.0, 1.0), "Fs+": (1.0, 0.0), "Fs-": (0.0, 1.0)}  # of Coulomb friction at positive and negative speed
+UNITS: dict[str, Term] = {"Fv": Viscous(1.0)} | {kind: Coulomb(*levels) for kind, levels in LEVELS.items()}
 # by kind: the friction term that changes with the temperature
 SLOPES: dict[str, Term] = {"FvT": Viscous(1.0), "FsT": Coulomb(1.0, 1.0)}
 SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at revolute joints
