@@ -25,7 +25,6 @@ from dalembert.work.identification.fitting.fit_options import (
     ModelOptions,
     SelectionOptions,
     ValidationOptions,
-    check_estimator,
     settle,
 )
 from dalembert.work.identification.fitting.hints import hints
@@ -117,7 +116,6 @@ def identify(
     groups = {"model": model, "filtering": filtering, "estimator": estimator, "validation": validation}
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
-    check_estimator(settings.estimator)
     if progress is not None and not callable(progress):
         raise DalembertError(f"progress is {progress!r}; it must be a function of a description and the fraction done")
     step = progress or (lambda words, fraction: None)

@@ -310,5 +310,6 @@ def settle(
         selection = SelectionOptions()
     elif selection is not False and not isinstance(selection, SelectionOptions):
         raise DalembertError(f"selection is {selection!r}; it must be False, or SelectionOptions(…)")
+    check_estimator(whole["estimator"])
     reading = {name: value for name, value in options.items() if name in READING}
     return AskedSettings(**whole, selection=selection or None), reading
