@@ -539,7 +539,9 @@ def test_joint_counts_and_names_that_do_not_fit(tmp_path: Path) -> None:
         identify(arm, tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize(("factor", "words"), [(1e3, "N mm"), (1e-3, "kN m"), (-1.0, "sign reversed")])
+@pytest.mark.parametrize(
+    ("factor", "words"), [(1e3, "N mm"), (1e-3, "kN m"), (-1.0, "signs of the torques of .* reversed")]
+)
 def test_torque_units_are_told_by_their_looks(factor: float, words: str) -> None:
     arm, log = planar_log()
     with pytest.warns(IdentificationWarning, match=words):

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array, number
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import record
 from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.raw import check_size
 from dalembert.work.logs.log import Log
 from dalembert.work.logs.rest import Rests, rest_speeds, rests
+from dalembert.work.logs.scipy_package import scipy
 
 ENERGY = 0.99  # the share of the motion's power that defines its bandwidth
 USUAL = 2.0  # times the median bandwidth of the joints: the most that a single joint may require
@@ -222,8 +222,6 @@ def condition(
             f"the cut-off is {cutoff:g} Hz; for this log it must be between {lowest:.2g} Hz and half the sampling rate, "
             f"{0.5 * slowest:g} Hz"
         )
-    if decimate is not None and decimate < 1:
-        raise DalembertError(f"decimate is {decimate}; it must be at least 1, where 1 keeps every sample")
     every = decimate or max(1, int(rate / (SPACING * cutoff)))
     pieces, notes = smoothed(log, cutoff)
     ready = Conditioned((), rate, cutoff, every, 0, log)
@@ -316,9 +314,6 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
 
     For joined logs, that of the longest.
     """
-    with extra("identify", "the conditioning of a log"):
-        from scipy.signal import periodogram
-
     if log.parts:
         longest = max(log.parts, key=len)
         return spectrum(longest, 1.0 / usual_step(longest))
@@ -328,7 +323,7 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     columns = []
     for j in range(log.n):  # one joint at a time, which needs a seventh of the memory for seven joints
         even = np.interp(t, log.t[rows], x[rows, j])
-        f, column = periodogram(even, rate, "hann", detrend="linear")
+        f, column = scipy.signal.periodogram(even, rate, "hann", detrend="linear")
         columns.append(column)
     power = above_noise(np.column_stack(columns))
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
@@ -369,12 +364,9 @@ def even_stretches(log: Log, step: float, longest: float) -> tuple[list[Log], li
 
 def _resampled(log: Log, step: float) -> Log:
     """The log at uniform instants: cubic splines of the motion, everything else interpolated linearly."""
-    with extra("identify", "the conditioning of a log"):
-        from scipy.interpolate import CubicSpline
-
     t = log.t
     even = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
-    smooth = log.mapped(lambda x: CubicSpline(t, x)(even), "q", "qd")
+    smooth = log.mapped(lambda x: scipy.interpolate.CubicSpline(t, x)(even), "q", "qd")
     whole = smooth.mapped(lambda x: np.column_stack([np.interp(even, t, y) for y in x.T]), "tau", "temperature")
     return replace(whole, t=even)
 
@@ -404,14 +396,11 @@ def derivatives(x: Array, rate: float, order: int) -> list[Array]:
     >>> bool(np.abs(speed[:, 0] - 3 * np.cos(3 * t)).max() < 1e-7)
     True
     """
-    with extra("identify", "the conditioning of a log"):
-        from scipy.interpolate import make_interp_spline
-
     out = [np.empty(x.shape) for _ in range(order)]
     for start in range(0, len(x), AT_ONCE):
         first, end = max(start - FAR, 0), min(start + AT_ONCE, len(x))
         at = np.arange(first, min(end + FAR, len(x))) / rate
-        curve = make_interp_spline(at, x[first : first + len(at)], k=5)
+        curve = scipy.interpolate.make_interp_spline(at, x[first : first + len(at)], k=5)
         for k, filled in enumerate(out):
             filled[start:end] = curve.derivative(k + 1)(at[start - first : end - first])
     return out
@@ -437,13 +426,10 @@ def slow_part(x: Array, window: int) -> Array:
 
 def low_pass(x: Array, rate: float, cutoff: float) -> Array:
     """x filtered forwards and backwards by a fourth-order Butterworth low-pass: no phase shift."""
-    with extra("identify", "the conditioning of a log"):
-        from scipy.signal import butter, sosfiltfilt
-
     if cutoff >= 0.45 * rate:
         return x
     length = min(len(x) - 1, int(3 * rate / cutoff))
-    sos, out = butter(4, cutoff, fs=rate, output="sos"), np.empty(x.shape)
+    sos, out = scipy.signal.butter(4, cutoff, fs=rate, output="sos"), np.empty(x.shape)
     for j, column in enumerate(x.T):
-        out[:, j] = sosfiltfilt(sos, column, padtype="odd", padlen=length)
+        out[:, j] = scipy.signal.sosfiltfilt(sos, column, padtype="odd", padlen=length)
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -272,11 +272,9 @@ def temperature_of(
         offset = celsius(raw.source, [unit or next(iter(quantity.units), None) or quantity.unit])
         values = np.repeat(values.reshape(count, 1), arm.n, axis=1) + offset
     else:
-        plain = Found(quantity.name, values, quantity.joints)
         own = [unit or x or quantity.unit for x in quantity.units or [None] * values.shape[-1]]
-        values = group_of(
-            raw, "temperature", replace(plain, values=values + celsius(raw.source, own)), arm, count, names, None
-        )
+        plain = Found(quantity.name, values + celsius(raw.source, own), quantity.joints)
+        values = group_of(raw, "temperature", plain, arm, count, names, None)
     stated = unit or quantity.unit or any(quantity.units)
     middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0
     if not stated and middle > HOTTEST:

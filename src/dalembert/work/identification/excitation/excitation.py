@@ -22,7 +22,6 @@ from dalembert.arm import Arm
 from dalembert.arm.resuming import resumable_run
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cluster import connected, spread
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import record
 from dalembert.base.environment.signals import Terminated
 from dalembert.base.files.journal import Journal, Resume
@@ -39,6 +38,7 @@ from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.parameter_set import FRICTION, ParameterSet, has_rotors
 from dalembert.work.identification.fitting.result import Identification
 from dalembert.work.identification.records.fit_record import FitRecord, as_record
+from dalembert.work.logs.scipy_package import scipy
 from dalembert.work.trajectory.planning.motion_checks import positive
 from dalembert.work.trajectory.planning.motion_file import motion_columns
 from dalembert.work.trajectory.planning.motion_tables import write
@@ -297,9 +297,6 @@ class Search:
 
     def _round(self, x: Array, p: float, rho: float, multipliers: dict[str, Array]) -> dict[str, Any]:
         """One round: the motion that the optimiser ends with, the same within the limits, its score, and the multipliers."""
-        with extra("identify", "the search for an exciting motion"):
-            from scipy.optimize import minimize
-
         problem, steps = self.problem, 0
 
         def both(flat: Array) -> Any:
@@ -317,7 +314,7 @@ class Search:
             self._tell(steps / STEPS)
 
         options = {"maxiter": STEPS, "maxcor": 20}
-        best = minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options=options)
+        best = scipy.optimize.minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options=options)
         x = best.x.reshape(problem.size)
         multipliers = problem.penalty(problem.motion(x, problem.few), multipliers, rho)[2]
         offer = problem.within_limits(x)

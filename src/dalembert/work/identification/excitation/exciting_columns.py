@@ -92,7 +92,11 @@ class TermColumns:
         loads, rest = self._loads(q, qd, qdd), np.zeros(len(q))
         laws = []
         for k, parameter in self.members:
-            row, position, speed = self._motion(parameter, states)
+            row = parameter.row(states)
+            if parameter.drive is None:
+                position, speed = states.position(parameter.joint), (row * states.qd).sum(axis=1)
+            else:
+                position, speed = rest, states.qd @ row[0]
             by_position = by_speed = rest
             if parameter.unit is None:  # the inertia of a shared drive
                 f = (qdd * row).sum(axis=1)
@@ -120,14 +124,6 @@ class TermColumns:
                 dq += law.f[:, None] * turned(q, g)[:, j] + (along * law.by_speed)[:, None] * turned(q, qd)[:, j]
         return dq, dqd, dqdd
 
-    def _motion(self, parameter: Parameter, states: States) -> tuple[Array, Array, Array]:
-        """The row Γ of a parameter's joint or drive, (N, n) or (1, n), its position and its velocity, (N,) each."""
-        if parameter.drive is not None:
-            row = parameter.drive.row(self.arm.n)[None]
-            return row, np.zeros(len(states.q)), states.qd @ row[0]
-        row = states.row(parameter.joint)
-        return row, states.position(parameter.joint), (row * states.qd).sum(axis=1)
-
     def _loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
         """The load (N,) of every load-dependent column."""
         loaded = [(k, parameter.joint) for k, parameter in self.members if parameter.loaded]
@@ -142,11 +138,9 @@ class TermColumns:
         """f, ∂f/∂q and ∂f/∂q̇ (N,) of a term's law with smoothed sgn."""
         term = parameter.unit
         assert term is not None
-        slow = (
-            self.slow[parameter.joint]
-            if parameter.drive is None
-            else np.abs(parameter.drive.row(self.arm.n)) @ (self.slow[list(self.parameters.actuated)])
-        )
+        slow, drive = self.slow[parameter.joint], parameter.drive
+        if drive is not None:
+            slow = np.abs(drive.row(self.arm.n)) @ self.slow[list(self.parameters.actuated)]
         load = np.zeros(len(position)) if load is None else load
         if not term.of:
             return States.law(term, position, speed, load)[:, 0], np.zeros(len(position)), np.zeros(len(position))

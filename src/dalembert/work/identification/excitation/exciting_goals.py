@@ -194,8 +194,7 @@ def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRe
     known = information_of(record, chosen.forgotten)
     prior = np.zeros_like(chosen.wanted)
     prior[: base.rank, : base.rank] = known
-    notes: list[str] = []
-    chosen = _within_reach(chosen, base, prior, record, notes)
+    chosen, notes = _within_reach(chosen, base, prior, record)
     if any(base.parameters.members[k].loaded for k in base.independent):
         notes.append("load-dependent friction is included, but the search treats the load as constant")
     return Aim(chosen, prior, seconds, tuple(notes))
@@ -324,9 +323,8 @@ def _usual(Y: Array, record: FitRecord) -> Array:
     return np.maximum(np.sqrt(np.mean(np.sum(over**2, axis=1), axis=0)), 1e-12)
 
 
-def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord, notes: list[str]) -> Goal:
-    """The goal without quantities that no motion can determine: for a load, those affected by undetermined parameters
-    of the arm."""
+def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord) -> tuple[Goal, list[str]]:
+    """The goal without quantities that no motion can determine, such as those of a load behind unknown parameters; notes."""
     states = showing_states(base.parameters, USUAL, seed=4)
     Y = base.regressor(*states)
     if goal.load is not None:
@@ -334,15 +332,15 @@ def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRec
     flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
     reached = np.isfinite(deviations(prior + flat.T @ flat, goal.rows))
     if reached.all():
-        return goal
+        return goal, []
     never = ", ".join(row.name for row, within in zip(goal.rows, reached, strict=True) if not within)
     words = f"the earlier fit does not determine {', '.join(record.unidentified[:4]) or 'some parameters'}"
     if not reached.any():
         raise DalembertError(
             f"no motion can determine {never}, because {words}; first plan a motion for the goal 'parameters' and identify with it"
         )
-    notes.append(f"{never} cannot be determined, because {words}; first plan a motion for the goal 'parameters'")
+    note = f"{never} cannot be determined, because {words}; first plan a motion for the goal 'parameters'"
     rows = tuple(row for row, within in zip(goal.rows, reached, strict=True) if within)
     kept = np.diag(sum(row.Q for row in rows)) > 0
     wanted = np.where(np.outer(kept, kept), goal.wanted, 0.0) * len(goal.rows) / len(rows)
-    return replace(goal, rows=rows, wanted=wanted)
+    return replace(goal, rows=rows, wanted=wanted), [note]

@@ -188,8 +188,14 @@ class Limited:
         smooth = arm.replace(joints=tuple(map(_without_coulomb, arm.robot.joints))).mechanism
         self.torque = kernel(smooth, GRADIENTS["torque"])
         self.torque_slope = kernel(smooth, gradient(GRADIENTS["torque"]))
-        kept = (*self._floor(), *planes) if floor and clearance is not None else tuple(planes)
-        self.planes = Planes(arm, kept, 0.0 if clearance is None else clearance, self._postures(0, 1000))
+        if floor and clearance is not None:
+            if (below := floor_of(arm)) is None:
+                self.notes.append(
+                    f"arm '{arm.name}' has no gravity, so its floor is unknown and not taken into account"
+                )
+            else:
+                planes = (below, *planes)
+        self.planes = Planes(arm, planes, 0.0 if clearance is None else clearance, self._postures(0, 1000))
         self.home = self._home(start)
 
     def _closing(self) -> None:
@@ -233,16 +239,6 @@ class Limited:
                 f"arm '{self.arm.name}' has no {kind} limits, so the motion is not limited in this respect"
             )
         return np.where(np.isnan(values), np.inf, values)
-
-    def _floor(self) -> tuple[HalfSpace, ...]:
-        """The floor, if the direction of gravity defines it."""
-        floor = floor_of(self.arm)
-        if floor is None:
-            self.notes.append(
-                f"arm '{self.arm.name}' has no gravity, so its floor is unknown and not taken into account"
-            )
-            return ()
-        return (floor,)
 
     def _home(self, start: Array | None) -> Array:
         tried = np.vstack([self.middle, self._postures(1, POSTURES)]) if start is None else start[None]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.extras import extra
+from dalembert.work.logs.scipy_package import scipy
 from dalembert.work.trajectory.planning.profiles import SmoothCurve, fourier
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -71,13 +71,10 @@ class SplineShapes:
 
     def at(self, count: int, anchored: bool) -> tuple[Array, Array, Array]:
         """The shapes over the whole motion; they start at the centre."""
-        with extra("identify", "an exciting motion along splines"):
-            from scipy.interpolate import BSpline
-
         ends = DEGREE // 2 + 1
         free = np.eye(self.count + 2 * ends)[:, ends:-ends]
         t = np.linspace(0.0, self.duration, count)
-        spline = BSpline(self.knots, free, DEGREE)
+        spline = scipy.interpolate.BSpline(self.knots, free, DEGREE)
         return spline(t), spline.derivative(1)(t), spline.derivative(2)(t)
 
     def coefficients(self, centre: Array, z: Array, anchored: bool) -> tuple[Array, Array]:
@@ -86,10 +83,7 @@ class SplineShapes:
 
     def trajectory(self, coefficients: Array, offset: Array) -> Trajectory:
         """The motion, from rest to rest."""
-        with extra("identify", "an exciting motion along splines"):
-            from scipy.interpolate import BSpline
-
-        spline = BSpline(self.knots, (coefficients + offset[:, None]).T, DEGREE)
+        spline = scipy.interpolate.BSpline(self.knots, (coefficients + offset[:, None]).T, DEGREE)
         return Trajectory(self.duration, len(offset), SmoothCurve.of(spline))
 
 

@@ -95,7 +95,8 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     links = links_of(parameters)
     renewed: dict[str, Link] = {}
     for name, before, wanted in zip(links.names, links.own(parameters.values), links.own(phi), strict=True):
-        renewed |= _links(robot, name, before, wanted, notes)
+        own, remarks = _links(robot, name, before, wanted)
+        renewed, notes = renewed | own, notes + remarks
     changed = robot.replace(
         links=tuple(renewed.get(link.name, link) for link in robot.links),
         joints=tuple(joints.get(joint.name, joint) for joint in robot.joints),
@@ -202,24 +203,21 @@ def _impossible(robot: Robot) -> list[str]:
     return [f"marked physical = false, because no mechanism can have them: {', '.join(marked)}"] if marked else []
 
 
-def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[str]) -> dict[str, Link]:
-    """A link that, together with what is fixed to it, has the ten parameters ``wanted``; before, it had ``before``."""
-    riding = _fixed_to(robot, name)
+def _links(robot: Robot, name: str, before: Array, wanted: Array) -> tuple[dict[str, Link], list[str]]:
+    """A link that, with what is fixed to it, has the ten parameters ``wanted`` instead of ``before``; and notes."""
     kept = _body(wanted - (before - ten(robot.link(name).inertia)))
     if kept is not None and kept.impossible() is None:
-        return {name: replace(robot.link(name), inertia=kept, physical=True)}
+        return {name: replace(robot.link(name), inertia=kept, physical=True)}, []
     whole = _body(wanted)
     if whole is None:
-        notes.append(f"link '{name}' keeps its inertia: its identified parameters have moments but no mass")
-        return {}
-    problem = whole.impossible()
+        return {}, [f"link '{name}' keeps its inertia: its identified parameters have moments but no mass"]
+    problem, riding = whole.impossible(), _fixed_to(robot, name)
+    notes = [] if problem is None else [f"link '{name}' is marked physical = false: {problem}"]
     out = {name: replace(robot.link(name), inertia=whole, physical=problem is None)}
-    if problem is not None:
-        notes.append(f"link '{name}' is marked physical = false: {problem}")
     if riding:
         out |= {other: replace(robot.link(other), inertia=Inertia()) for other in riding}
         notes.append(f"the bodies fixed to link '{name}' ({', '.join(riding)}) are included in its inertia")
-    return out
+    return out, notes
 
 
 def _fixed_to(robot: Robot, name: str) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.errors import DalembertError
+from dalembert.work.logs.scipy_package import scipy
 
 SETTLED = ("Solved", "AlmostSolved")  # solver states with a usable solution
 WANTED = 1e-10  # gap and residuals at which the solver stops: predicted torques are then accurate to about 1e-6
@@ -83,9 +84,6 @@ class ConeProgram:
 
     def solved(self, A: Array, a: Array, scale: float = 1.0) -> tuple[Array, bool]:
         """(v (size,), whether solved to full accuracy); the objective is divided by ``scale`` for the solver."""
-        with extra("identify", "a physically consistent estimate"):
-            from scipy.sparse import csc_matrix
-
         m = len(a)
         G = np.zeros((m + sum(len(h) for _, h in self._blocks), self.size + m))
         G[:m, : self.size], G[range(m), range(self.size, self.size + m)] = A, -1.0
@@ -93,7 +91,7 @@ class ConeProgram:
         h = np.concatenate([a, *(h for _, h in self._blocks)])
         weights = np.concatenate([self.weights, np.ones(m)]) / scale
         slope = np.concatenate([self.slope - self.weights * self.centres, np.zeros(m)]) / scale
-        P = csc_matrix((weights, (range(len(weights)),) * 2))
+        P = scipy.sparse.csc_matrix((weights, (range(len(weights)),) * 2))
         cones = [self.solver.ZeroConeT(m)] * (m > 0) + self._cones
         for careful in CAREFUL:  # exponential cones may stall long steps
             settings = self.solver.DefaultSettings()
@@ -101,7 +99,7 @@ class ConeProgram:
             settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = WANTED
             for name, value in careful.items():
                 setattr(settings, name, value)
-            solution = self.solver.DefaultSolver(P, slope, csc_matrix(G), h, cones, settings).solve()
+            solution = self.solver.DefaultSolver(P, slope, scipy.sparse.csc_matrix(G), h, cones, settings).solve()
             status = str(solution.status)
             if status in SETTLED or "Infeasible" in status:
                 break

@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.progress import Progress
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.logs.conditioning import Conditioned
+from dalembert.work.logs.scipy_package import scipy
 
 WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)  # of a joint's largest speed; the search starts from the best of them
 NARROWEST, WIDEST, FARTHEST = 1e-4, 1.0, 0.1  # of the same: bounds of w and of |c|
@@ -42,9 +42,6 @@ def turn_overs(base: BaseParameters, ready: Conditioned, weights: Array, step: P
 
 def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float, float]:
     """(w, c) of joint j, whose columns without Coulomb friction at the kept samples are ``rows`` (M, b_j)."""
-    with extra("identify", "identification"):
-        from scipy.optimize import least_squares
-
     rows = weight[:, None] * rows
     size = np.linalg.norm(rows, axis=0)
     U, s, _ = np.linalg.svd(rows[:, size > 0] / size[size > 0], full_matrices=False)
@@ -62,5 +59,7 @@ def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float
 
     start = min((np.array([np.log(share), 0.0]) for share in WIDTHS), key=lambda x: float(np.sum(residual(x) ** 2)))
     bounds = ([np.log(NARROWEST), -FARTHEST], [np.log(WIDEST), FARTHEST])
-    width, centre = least_squares(residual, start, bounds=bounds, x_scale=(1.0, 0.01), diff_step=1e-4, max_nfev=40).x
+    width, centre = scipy.optimize.least_squares(
+        residual, start, bounds=bounds, x_scale=(1.0, 0.01), diff_step=1e-4, max_nfev=40
+    ).x
     return float(fastest * np.exp(width)), float(fastest * centre)

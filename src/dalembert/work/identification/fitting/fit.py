@@ -25,7 +25,6 @@ from dalembert.work.identification.fitting.fit_options import (
     ModelOptions,
     SelectionOptions,
     ValidationOptions,
-    check_estimator,
     settle,
 )
 from dalembert.work.identification.fitting.hints import hints
@@ -43,7 +42,7 @@ from dalembert.work.identification.fitting.result import Identification, make_ru
 from dalembert.work.identification.fitting.result import IdentificationWarning as IdentificationWarning
 from dalembert.work.identification.fitting.solution import KnownLoad, solution
 from dalembert.work.identification.fitting.tip_load import check_free_tip
-from dalembert.work.identification.records.leave_one_out import check_folds, cross_validated
+from dalembert.work.identification.records.leave_one_out import cross_validated
 from dalembert.work.identification.selection.blocks import TooShortError
 from dalembert.work.identification.selection.selection_run import choose
 from dalembert.work.logs.alignment import aligned, earlier_torques
@@ -117,8 +116,6 @@ def identify(
     groups = {"model": model, "filtering": filtering, "estimator": estimator, "validation": validation}
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
-    check_estimator(settings.estimator)
-    check_folds(settings.validation.folds)
     if progress is not None and not callable(progress):
         raise DalembertError(f"progress is {progress!r}; it must be a function of a description and the fraction done")
     step = progress or (lambda words, fraction: None)
@@ -334,15 +331,12 @@ def _with_own_load(result: Identification) -> Identification:
 # -- options, logs -------------------------------------------------------------------------------
 
 
-def _several(logs: Any) -> list[Any]:
-    return [] if logs is None else list(logs) if isinstance(logs, list | tuple) else [logs]
-
-
 def _read_all(
     arm: Arm, log: Any, validate: Any, hold_out: float, reading: Mapping[str, Any], step: Progress
 ) -> tuple[Log, list[Log]]:
     """The log (several logs are joined into one) and the validation logs."""
-    mine, others = _several(log), _several(validate)
+    mine = list(log) if isinstance(log, list | tuple) else [log]
+    others = [] if validate is None else list(validate) if isinstance(validate, list | tuple) else [validate]
     if not mine:
         raise DalembertError("there is no log to identify from: the list of logs is empty")
     sources, logs = [*mine, *others], list[Log]()

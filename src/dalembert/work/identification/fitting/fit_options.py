@@ -21,6 +21,7 @@ READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "unit
 METHODS = ("ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential", "total")
 LONGEST_LAG = 0.5  # s: longest delay of the torques by a filter or a bus
 MOST_DAMPING = 1e100  # its square, which is added to the equations, is finite
+MOST_FOLDS = 50  # each of which repeats the identification
 MOST_DEVIATION = 1e3  # largest relative deviation of a prior
 
 
@@ -196,6 +197,10 @@ class ValidationOptions:
     folds: int | str = option(
         "Repeat the identification without each of K parts of the log, or without each run, and validate it there.", 0,
         metavar="K|runs", kind=str, show_default=False,
+        check=Allowed(
+            lambda x: x == "runs" or (is_whole(x) and (x == 0 or 2 <= x <= MOST_FOLDS)),
+            f"a whole number from 2 to {MOST_FOLDS}, 'runs' to leave out one run at a time, or 0 for none",
+        ),
     )  # fmt: skip
 
 
@@ -305,5 +310,6 @@ def settle(
         selection = SelectionOptions()
     elif selection is not False and not isinstance(selection, SelectionOptions):
         raise DalembertError(f"selection is {selection!r}; it must be False, or SelectionOptions(…)")
+    check_estimator(whole["estimator"])
     reading = {name: value for name, value in options.items() if name in READING}
     return AskedSettings(**whole, selection=selection or None), reading

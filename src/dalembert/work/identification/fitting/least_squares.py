@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import record
-from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles, TriangularSystem, column_lengths
+from dalembert.work.logs.scipy_package import scipy
 
 FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
 
@@ -56,12 +55,9 @@ def undetermined(whole: TriangularSystem, typical: Array, least: float = 0.0) ->
     equations of unit noise, 1/(independent part) is the torque error, at usual states, that the column leaves
     undetermined.
     """
-    with extra("identify", "identification"):
-        from scipy.linalg import qr
-
     if not len(typical):
         return ()
-    _, R, order = qr(whole.R / typical, pivoting=True, mode="economic")
+    _, R, order = scipy.linalg.qr(whole.R / typical, pivoting=True, mode="economic")
     size = np.abs(np.diag(R))
     if not size[0] > 0:
         return tuple(range(len(typical)))
@@ -154,8 +150,6 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
         scores = (np.sum(((1 - f) * beta) ** 2, axis=1) + whole.rss) / (whole.rows - f.sum(axis=1)) ** 2
         damping = float(grid[int(np.argmin(scores))])
         how = "by generalised cross-validation"
-    if not damping >= 0:
-        raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
     filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)
     values = start + (Vt.T @ (filtered * beta)) / typical
     noise, covariance = spread(joints, values, weights, (), np.diag((damping * typical) ** 2))
@@ -200,9 +194,6 @@ def total(
     otherwise be free. Gains in ``held`` stay 1: the payload does not act on those joints. Returns (π_b, g, covariance
     of π_b and the other gains, weights).
     """
-    with extra("identify", "identification"):
-        from scipy.optimize import least_squares as minimised
-
     n, b = len(noise), len(start)
     free = np.flatnonzero(~held)
     size = column_lengths(np.vstack([E[:, :b] / s for E, s in zip(equations, noise, strict=True)]))
@@ -230,7 +221,7 @@ def total(
         return np.vstack(parts)
 
     first = np.concatenate([start * size, np.zeros(len(free))])
-    best = minimised(residual, first, slope, method="trf", x_scale="jac").x
+    best = scipy.optimize.least_squares(residual, first, slope, method="trf", x_scale="jac").x
     x, g = whole(best)
     ends = np.cumsum([len(E) for E in equations])[:-1]
     D = np.vstack([d / np.sqrt(t) for d, t in zip(np.split(slope(best), ends), times, strict=True)])

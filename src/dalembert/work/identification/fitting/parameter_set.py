@@ -31,8 +31,8 @@ JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term that def
 
 PIECE = 128  # samples per block of the regressor: two thirds of a megabyte, which fits into the cache of a core
 FRICTION = ("viscous", "coulomb")
-UNITS: dict[str, Term] = {"Fv": Viscous(1.0), "Fs": Coulomb(1.0, 1.0)}
-UNITS |= {"Fs+": Coulomb(1.0, 0.0), "Fs-": Coulomb(0.0, 1.0)}
+LEVELS = {"Fs": (1.0, 1.0), "Fs+": (1.0, 0.0), "Fs-": (0.0, 1.0)}  # of Coulomb friction at positive and negative speed
+UNITS: dict[str, Term] = {"Fv": Viscous(1.0)} | {kind: Coulomb(*levels) for kind, levels in LEVELS.items()}
 # by kind: the friction term that changes with the temperature
 SLOPES: dict[str, Term] = {"FvT": Viscous(1.0), "FsT": Coulomb(1.0, 1.0)}
 SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at revolute joints
@@ -110,6 +110,10 @@ class Parameter(NamedTuple):
         least = {entry.name: entry.metadata["least"] for entry in self.unit.numbers()}
         return all(least[name] == 0.0 for name in self.unit.linear())
 
+    def row(self, states: States) -> Array:
+        """Γ of its joint or shared drive, (N, n) or (1, n): the dependence of its motion on q."""
+        return states.row(self.joint) if self.drive is None else self.drive.row(states.arm.n)[None]
+
     def column(self, states: States, load: Array | None = None) -> Array:
         """(N, n) the torques per unit of the parameter."""
         if self.torque is not None:
@@ -117,11 +121,10 @@ class Parameter(NamedTuple):
         if self.slope is not None:
             return states.warmth(self.joint) * states.torque(self.slope, self.joint)
         if self.drive is not None:
-            row = self.drive.row(states.arm.n)
-            rest = np.zeros(len(states.q))
-            return row * (
-                (states.qdd @ row)[:, None] if self.unit is None else states.law(self.unit, rest, states.qd @ row, rest)
-            )
+            row, rest = self.drive.row(states.arm.n), np.zeros(len(states.q))
+            if self.unit is None:
+                return row * (states.qdd @ row)[:, None]
+            return row * states.law(self.unit, rest, states.qd @ row, rest)
         assert self.unit is not None
         return states.torque(self.unit, self.joint, load)
 
@@ -129,8 +132,7 @@ class Parameter(NamedTuple):
         """(n,) the joints on which it can act; user-defined columns may be zero almost everywhere."""
         if self.torque is not None:
             return np.ones(states.arm.n, bool)
-        row = states.row(self.joint) if self.drive is None else self.drive.row(states.arm.n)[None]
-        return np.asarray(np.abs(row).max(axis=0) > 0)
+        return np.asarray(np.abs(self.row(states)).max(axis=0) > 0)
 
 
 def temperature_parameters(arm: Arm, joint: int) -> tuple[Parameter, ...]:

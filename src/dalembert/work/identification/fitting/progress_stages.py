@@ -30,14 +30,13 @@ class Stages:
 
     def __call__(self, words: str, fraction: float) -> float:
         """The fraction of the whole; for words that are not a stage, the fraction reached before."""
+        done = self.reached
         if words.startswith("fold "):
             _, k, _, count = words.split()
-            self._reach((int(k) + fraction) / (1 + int(count)))
+            done = (int(k) + fraction) / (1 + int(count))
         elif words in STAGES:
             names = list(STAGES)
             before = sum(STAGES[name] for name in names[: names.index(words)])
-            self._reach((before + STAGES[words] * fraction) / self.count)
+            done = (before + STAGES[words] * fraction) / self.count
+        self.reached = max(self.reached, min(done, 1.0))
         return self.reached
-
-    def _reach(self, fraction: float) -> None:
-        self.reached = max(self.reached, min(fraction, 1.0))

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.extras import extra
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.log_equations import LogEquations, MethodFit
 from dalembert.work.identification.fitting.triangular_systems import JointTriangles
 from dalembert.work.logs.conditioning import Conditioned, Stretch
+from dalembert.work.logs.scipy_package import scipy
 
 CORNER = 1.345  # c of Huber's weights, in standard deviations
 SPIKE = 6.0  # robust standard deviations from the median of its neighbours, beyond which a sample is a spike
@@ -119,9 +119,6 @@ def without_spikes(
     A sample is a spike if its residual with the torques of ``values`` is far from the median of its neighbours; a joint
     at rest has none, since its friction jumps there.
     """
-    with extra("identify", "identification"):
-        from scipy.ndimage import median_filter
-
     ready, still = equations.ready, equations.still
     width = 2 * (min(WIDEST, max(5, round(NEIGHBOURS * ready.rate / ready.cutoff))) // 2) + 1
     apart, medians, predicted = list[Array](), list[Array](), list[Array]()
@@ -129,7 +126,7 @@ def without_spikes(
         q, qd, qdd = piece.states
         predicted.append(base.joint_columns.torque(values, q, np.where(still, 0.0, qd), qdd, piece.temperature))
         residual = piece.tau - predicted[-1]
-        medians.append(median_filter(residual, size=(width, 1), mode="nearest"))
+        medians.append(scipy.ndimage.median_filter(residual, size=(width, 1), mode="nearest"))
         apart.append(residual - medians[-1])
     every = np.concatenate(apart)
     scale = robust_scale(every, every != 0.0)  # a sample that equals the median carries no information

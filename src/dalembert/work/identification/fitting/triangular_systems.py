@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import brief
 from dalembert.work.identification.fitting.covariance import Segments
+from dalembert.work.logs.scipy_package import scipy
 
 PANEL = 8  # columns per panel of tpqrt: the fastest choice for 20 to 90 columns
 RANK = 1e-11  # relative to the largest: smaller singular values of R (columns of length one) are rounding errors
@@ -50,10 +50,7 @@ class TriangularSystem:
 
 def taken_in(R: Array, equations: Array) -> Array:
     """The triangle R of [Y, τ] extended by more equations, rows of [Y, τ]."""
-    with extra("identify", "identification"):
-        from scipy.linalg.lapack import dtpqrt
-
-    return dtpqrt(0, min(PANEL, len(R)), R, equations, overwrite_a=True, overwrite_b=True)[0]
+    return scipy.linalg.lapack.dtpqrt(0, min(PANEL, len(R)), R, equations, overwrite_a=True, overwrite_b=True)[0]
 
 
 def triangle(equations: Array, rows: int, columns: NDArray[np.intp]) -> TriangularSystem:

@@ -47,25 +47,23 @@ class GainSource:
     belief: NormalBelief
 
 
-def has_current(log: Source, arm: Arm, reading: Mapping[str, Any]) -> bool:
-    """Whether a log has currents and no torques, and therefore needs gains."""
-    columns = reading.get("columns") or {}
-    names = {name.lower() for name in _names(log, arm)}
-    return bool("current" in columns or names & set(SIGNALS["current"].spellings)) and not (
-        "tau" in columns or names & set(SIGNALS["tau"].spellings)
-    )
-
-
-def reference_name(log: Source, arm: Arm, reference: str | bool | None) -> str | None:
-    """The name of the torques of the controller's own model in a log: as given, or a usual name if the log has it."""
-    if isinstance(reference, str):
-        return reference
-    return None if reference is False else next((name for name in REFERENCES if name in _names(log, arm)), None)
-
-
-def _names(log: Source, arm: Arm) -> set[str]:
+def names_in(log: Source, arm: Arm) -> set[str]:
     """The names of the quantities in a log."""
     return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
+
+
+def has_current(names: set[str], reading: Mapping[str, Any]) -> bool:
+    """Whether a log with these names has currents and no torques, and therefore needs gains."""
+    columns, lower = reading.get("columns") or {}, {name.lower() for name in names}
+    current, torque = (bool(key in columns or lower & set(SIGNALS[key].spellings)) for key in ("current", "tau"))
+    return current and not torque
+
+
+def reference_name(names: set[str], reference: str | bool | None) -> str | None:
+    """The name of the torques of the controller's own model: as given, or a usual name if the log has it."""
+    if isinstance(reference, str):
+        return reference
+    return None if reference is False else next((name for name in REFERENCES if name in names), None)
 
 
 def shared(deviation: Array) -> Array:

@@ -34,6 +34,7 @@ from dalembert.work.identification.payload.payload_gains import (
     from_given,
     from_reference,
     has_current,
+    names_in,
     reference_name,
     sources_note,
 )
@@ -62,7 +63,7 @@ def from_torques(
 ) -> Payload:  # fmt: skip
     """The load from a run without and a run with it; ``count`` of its ten parameters are identified."""
     gains, deviation, reference = scale.gains, scale.gain_deviation, scale.reference
-    currents = gains is None and has_current(log, arm, reading)
+    currents = gains is None and has_current(names_in(log, arm), reading)
     amperes, how = gains is not None or currents, dict(reading)
     if amperes:
         how["gains"] = np.ones(arm.n) if gains is None else gains
@@ -75,15 +76,13 @@ def from_torques(
     if not max(np.abs(ready.tau).max(), np.abs(other.tau).max()) > NOTHING:
         raise DalembertError("the torques are zero throughout, so no load can be identified from them")
     rows = LoadRows(arm, ready, other, count, friction)
-
     unit = np.ones(arm.n) if gains is None else per_joint("gains", gains, arm.n)
-    sources = _sources(log, rows, unit, amperes, scale, reading)
+    sources = _sources(log, rows, amperes, scale, reading)
     given = None
     if gains is not None or (deviation is not None and not currents):
         given = from_given("the given gains" if gains is not None else "the logged torques", deviation, arm)
-    counted = [] if given is None else [given, *sources]
-    if currents or (gains is None and isinstance(reference, str)):
-        counted = [*counted, *(source for source in sources if source not in counted)]
+    identified = currents or (gains is None and isinstance(reference, str))
+    counted = [given, *sources] if given is not None else sources if identified else []
     if currents and not counted:
         raise DalembertError(
             f"{first.source}: it has currents, but there are neither drive gains nor torques of the controller's own model nor "
@@ -116,18 +115,14 @@ def from_torques(
     return replace(load, notes=(*load.notes, *_disagreements(load)))
 
 
-def _sources(
-    log: Source, rows: LoadRows, given: Array, amperes: bool, scale: Scale, reading: Mapping[str, Any]
-) -> list[GainSource]:
-    """The sources of the scale of the log, besides the gains ``given`` (n,)."""
+def _sources(log: Source, rows: LoadRows, amperes: bool, scale: Scale, reading: Mapping[str, Any]) -> list[GainSource]:
+    """The sources of the scale of the log, besides given gains."""
     arm, ready, reference = rows.arm, rows.runs[0], scale.reference
     sources: list[GainSource | None] = []
-    name = reference_name(log, arm, reference) if amperes or reference else None
+    name = reference_name(names_in(log, arm), reference) if amperes or reference else None
     if name is not None:
-        how = {
-            **reading,
-            "columns": {**(reading.get("columns") or {}), "tau": name},
-        }  # its torques instead of the logged ones
+        # the torques of its model instead of the logged ones
+        how = {**reading, "columns": {**(reading.get("columns") or {}), "tau": name}}
         model = condition(read_log(log, arm, **how), cutoff=ready.cutoff)
         expected = np.column_stack([np.interp(ready.t, model.t, column) for column in model.tau.T])
         sources.append(from_reference(*rows.beside(expected), arm, name, required=isinstance(reference, str)))

@@ -20,7 +20,6 @@ import numpy as np
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
@@ -34,6 +33,7 @@ from dalembert.work.identification.records.fit_record import (
     kind_of_parameter,
     same_parameter,
 )
+from dalembert.work.logs.scipy_package import scipy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -376,7 +376,9 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
     for k, name in enumerate(shared):
         stds = (float(_errors_of(old)[i[k]]), float(_errors_of(new)[j[k]]))
         p = math.erfc(abs(float(difference[k])) / max(math.hypot(*stds), 1e-300) / math.sqrt(2.0))
-        about = (name, new.joints[j[k]], kind_of_parameter(new, j[k]), _title_of(new, j[k]), unit_of(new, j[k]))
+        term = new.units[j[k]]
+        title = "" if term is None else term.title.removeprefix("the ").removesuffix(" friction")
+        about = (name, new.joints[j[k]], kind_of_parameter(new, j[k]), title, unit_of(new, j[k]))
         changes.append(ParameterChange(*about, float(old.parameters[i[k]]), float(new.parameters[j[k]]), *stds, p))
     actuated = [new.tree_joint_names.index(name) for name in new.joint_names if name in new.tree_joint_names]
     curves = [change for joint in actuated if (change := _friction_change(old, new, joint)) is not None]
@@ -465,19 +467,10 @@ def _adjusted(tests: Sequence[Any]) -> list[Any]:
 
 def _beyond(square: float, freedom: int) -> float:
     """The probability that χ² with this many degrees of freedom is larger."""
-    with extra("identify", "the comparison of two fits"):
-        from scipy.special import gammaincc
-
-    return float(gammaincc(0.5 * freedom, 0.5 * square)) if freedom else 1.0
+    return float(scipy.special.gammaincc(0.5 * freedom, 0.5 * square)) if freedom else 1.0
 
 
 # -- properties of a record --------------------------------------------------------------------------
-
-
-def _title_of(record: FitRecord, k: int) -> str:
-    """A word for the term of a base parameter: "Coulomb", "torque ripple"; "" for an inertia."""
-    term = record.units[k]
-    return "" if term is None else term.title.removeprefix("the ").removesuffix(" friction")
 
 
 def unit_of(record: FitRecord, k: int) -> str:

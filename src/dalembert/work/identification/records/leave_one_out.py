@@ -10,7 +10,7 @@ the standard deviation that makes no assumption about the residuals: √((k−1)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
@@ -27,6 +27,7 @@ from dalembert.base.environment.short_repr import record
 from dalembert.base.files.journal import Journal
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
+from dalembert.work.identification.fitting.covariance import runs_of_equal
 from dalembert.work.identification.fitting.progress_stages import Stages
 from dalembert.work.identification.fitting.result import Identification
 from dalembert.work.identification.records.fit_record import FitRecord, kind_of_parameter, plain, same_parameter
@@ -35,7 +36,6 @@ from dalembert.work.logs.log import Log, joined
 
 FitOf = Callable[[Log, Progress], Identification]  # a whole identification from a log
 
-MOST = 50  # largest number of folds
 FAR = 1.5  # ratio between the spread over folds and the standard deviation, or its inverse, that is reported
 FEWEST = 3  # smallest number of folds for a meaningful spread
 NAMED = 4  # largest number of parameters that a sentence names
@@ -203,16 +203,6 @@ class Folds:
         return f"<Folds: {len(self.parts)}, {words}>"
 
 
-def check_folds(folds: int | str) -> None:
-    """Reject invalid folds before a log is read."""
-    if folds == "runs":
-        return
-    if isinstance(folds, bool) or not isinstance(folds, int) or not (folds == 0 or 2 <= folds <= MOST):
-        raise DalembertError(
-            f"folds is {folds!r}; it must be a whole number from 2 to {MOST}, 'runs' to leave out one run at a time, or 0 for none"
-        )
-
-
 def cross_validated(
     result: Identification, whole: Log, fit_of: FitOf, folds: int | str, step: Progress, journal: Journal
 ) -> Folds:
@@ -269,8 +259,7 @@ def time_parts(whole: Log, count: int) -> list[tuple[str, Log, Log]]:
     steps = np.concatenate([np.full(len(run), usual_step(run)) for run in runs])
     block = np.minimum((count * (np.cumsum(steps) - 0.5 * steps) / steps.sum()).astype(int), count - 1)
     blocks = np.split(block, np.cumsum([len(run) for run in runs])[:-1])
-    names = [f"part {k + 1} of {count}" for k in range(count)]
-    return [_left_out(name, runs, [x == k for x in blocks], whole) for k, name in enumerate(names)]
+    return _left_out(whole, runs, blocks, [f"part {k + 1} of {count}" for k in range(count)])
 
 
 def run_parts(whole: Log) -> list[tuple[str, Log, Log]]:
@@ -284,27 +273,26 @@ def run_parts(whole: Log) -> list[tuple[str, Log, Log]]:
     names = [Path(run.source).name for run in runs]
     if len(set(names)) < len(names):
         names = [f"run {k + 1} of {len(runs)}" for k in range(len(runs))]
-    return [
-        _left_out(name, runs, [np.full(len(run), i == k) for i, run in enumerate(runs)], whole)
-        for k, name in enumerate(names)
-    ]
+    return _left_out(whole, runs, [np.full(len(run), i) for i, run in enumerate(runs)], names)
 
 
-def _left_out(name: str, runs: list[Log], which: list[NDArray[np.bool_]], whole: Log) -> tuple[str, Log, Log]:
-    """The name, the samples left out and the samples kept, each a log of the remaining stretches."""
-    logs = []
-    for wanted, source in ((True, name), (False, f"{whole.source} without {name}")):
-        stretches = [part for run, mask in zip(runs, which, strict=True) for part in _stretches(run, mask == wanted)]
-        if not stretches:
-            raise DalembertError(f"{source} has no samples; use fewer folds")
-        logs.append(replace(joined(stretches), source=source, notes=()))
-    return name, logs[0], logs[1]
-
-
-def _stretches(run: Log, mask: NDArray[np.bool_]) -> list[Log]:
-    """The stretches of a run where a mask holds, of two samples or more."""
-    ends = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
-    return [run.rows(slice(int(a), int(b))) for a, b in zip(ends[::2], ends[1::2], strict=True) if b - a > 1]
+def _left_out(
+    whole: Log, runs: Sequence[Log], blocks: Sequence[NDArray[np.intp]], names: Sequence[str]
+) -> list[tuple[str, Log, Log]]:
+    """(name, samples of a block, all others), each a log of stretches of two samples or more, for every block of the runs."""
+    parts = []
+    for k, name in enumerate(names):
+        logs = []
+        for wanted, source in ((True, name), (False, f"{whole.source} without {name}")):
+            stretches = list[Log]()
+            for run, block in zip(runs, blocks, strict=True):
+                spans = (span for chosen, span in runs_of_equal((block == k).astype(int)) if bool(chosen) == wanted)
+                stretches += [run.rows(span) for span in spans if span.stop - span.start > 1]
+            if not stretches:
+                raise DalembertError(f"{source} has no samples; use fewer folds")
+            logs.append(replace(joined(stretches), source=source, notes=()))
+        parts.append((name, logs[0], logs[1]))
+    return parts
 
 
 def separate_runs(whole: Log) -> list[Log]:

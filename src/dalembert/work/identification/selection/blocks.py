@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.covariance import runs_of_equal
 from dalembert.work.logs import conditioning
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 from dalembert.work.logs.log import Log
+from dalembert.work.logs.scipy_package import scipy
 
 PER_PART = 4  # blocks per part that is left out: their spread gives the standard error
 BAND = 0.999  # the fraction of the torques' power that the highest cut-off passes
@@ -128,13 +128,10 @@ def thin(log: Log, rate: float, every: int) -> Log:
 
 def power_limits(log: Log, rate: float) -> tuple[float, float]:
     """The frequencies (Hz) below which 99 % of the motion's and 99.9 % of the torques' power lie, pooled over all runs."""
-    with extra("identify", "identification"):
-        from scipy.signal import welch
-
     limits: list[list[tuple[int, float]]] = [[], []]  # (samples, frequency) of every run: of its motion, of its torques
     for part in log.separate:
         own = 1.0 / conditioning.usual_step(part)
-        g, power = welch(part.tau, own, nperseg=min(len(part), int(20 * own)), axis=0, detrend="linear")
+        g, power = scipy.signal.welch(part.tau, own, nperseg=min(len(part), int(20 * own)), axis=0, detrend="linear")
         motion = conditioning.bandwidth(*conditioning.spectrum(part, own), conditioning.ENERGY, conditioning.USUAL)
         torque = conditioning.bandwidth(g, conditioning.above_noise(power), BAND, 2 * conditioning.USUAL)
         for values, limit in zip(limits, (motion, torque), strict=True):

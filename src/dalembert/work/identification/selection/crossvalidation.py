@@ -41,10 +41,9 @@ class CrossValidation:
         if len(set((self.counted // PER_PART).tolist())) < 2:
             raise TooShortError("the arm moves in fewer than two of the parts of the log that cross-validation needs")
 
-    def solve(self, k: int, columns: NDArray[np.intp]) -> tuple[Array, float]:
-        """(π (P,) of the fit without part k, the squared residual there); k = parts is the fit to all."""
-        pi, left = self._solved(slice(k, k + 1), columns)
-        return pi[0], float(left[0])
+    def fit(self, columns: NDArray[np.intp]) -> Array:
+        """π (P,) of the fit to all parts."""
+        return self._solved(slice(self.parts, self.parts + 1), columns)[0][0]
 
     def _solved(self, chosen: slice, columns: NDArray[np.intp]) -> tuple[Array, Array]:
         """(π (K, P), squared residuals (K,)) of several fits, each without its part."""
@@ -124,8 +123,7 @@ def noise_weights(
     """1/σ_j (n,) of the noise that remains after fitting some columns to all parts, and that fit (P,)."""
     weights = None
     for _ in range(2):
-        cv = CrossValidation(fitted, judged, start, weights)
-        pi, _ = cv.solve(cv.parts, columns)
+        pi = CrossValidation(fitted, judged, start, weights).fit(columns)
         weights = 1.0 / joint_noise(totals, fitted.columns, fitted.rows, pi)
     assert weights is not None
     return weights, pi

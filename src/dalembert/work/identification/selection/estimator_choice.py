@@ -193,10 +193,10 @@ class EstimatorStudy:
         for k, estimator in enumerate(estimators):
             step("estimators", k / len(estimators))
             tried = journal.step(f"estimator {estimator.words}", partial(self._left, estimator))
-            left, at_cutoff = tried.get("left"), float(tried.get("at_cutoff", np.inf))
-            scores.append(np.full(len(self.cv.counted), np.inf) if left is None else self.cv.scores(left))
-            errors.append(np.inf if left is None else self.cv.relative(left))
-            own.append(at_cutoff)
+            left = tried.get("left", np.full(self.judged.rows.shape, np.inf))
+            scores.append(self.cv.scores(left))
+            errors.append(self.cv.relative(left))
+            own.append(float(tried.get("at_cutoff", np.inf)))
         best = int(np.argmin([float(s.mean()) for s in scores]))
         near = []
         for k, s in enumerate(scores):

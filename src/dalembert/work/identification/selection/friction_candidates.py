@@ -136,22 +136,22 @@ class Candidates:
 
     def _placed(self, j: int, variant: LawVariant) -> LawVariant:
         columns: list[int] = []
+
+        def further(count: int) -> range:
+            first, self.size = self.size, self.size + count
+            return range(first, self.size)
+
         for term in variant.terms:
             if (j, term) not in self._places:
-                count = 1 if isinstance(term, Coulomb) else len(term.linear())
-                self._places[j, term] = tuple(range(self.size, self.size + count))
-                self.own[j] += [(self.size + k, term, k) for k in range(count)]
-                self.size += count
+                self._places[j, term] = tuple(further(1 if isinstance(term, Coulomb) else len(term.linear())))
+                self.own[j] += [(c, term, k) for k, c in enumerate(self._places[j, term])]
             columns += self._places[j, term]
         if variant.heated:
-            columns += [self.size, self.size + 1]
-            self.own[j] += [(self.size, None, 0), (self.size + 1, None, 1)]
-            self.size += 2
+            columns += (both := further(2))
+            self.own[j] += [(c, None, k) for k, c in enumerate(both)]
         if variant.drive is not None:
-            for kind in ("Im", "Fv", "Fs"):
-                self.drives.append((self.size, variant.drive, kind))
-                columns.append(self.size)
-                self.size += 1
+            columns += (three := further(3))
+            self.drives += [(c, variant.drive, kind) for c, kind in zip(three, ("Im", "Fv", "Fs"), strict=True)]
         return replace(variant, columns=tuple(columns))
 
     def columns_at(self, j: int) -> list[int]:

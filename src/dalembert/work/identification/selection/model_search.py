@@ -134,8 +134,7 @@ class Selector:
     def _first(self, ready: Conditioned) -> Array:
         """The shared parameters from a first fit with viscous and Coulomb friction."""
         (fitted,) = self._grams(ready)
-        cv = CrossValidation(fitted, fitted, self.start)
-        return cv.solve(cv.parts, self.columns_of(self.plain))[0][: self.shared.rank]
+        return CrossValidation(fitted, fitted, self.start).fit(self.columns_of(self.plain))[: self.shared.rank]
 
     # -- Gram matrices ------------------------------------------------------------------------------
 
@@ -284,7 +283,7 @@ class Selector:
         """Whether the coefficients of a law have signs that a mechanism can have."""
         if family.name not in SIGNED:
             return True
-        pi, _ = cv.solve(cv.parts, self.columns_of(laws))
+        pi = cv.fit(self.columns_of(laws))
         columns = laws[family.key].columns
         # the rest position of a spring can have either sign, and a drive's inertia may be indistinguishable from
         # those of links

@@ -118,7 +118,8 @@ class Selection:
         parts = self._at(OTHER_LAWS)
         if self.drives:
             parts.append(
-                "shared drives of joints " + ", ".join(f"{i} and {j} (ratio {signed(r)})" for i, j, r in self.drives)
+                "shared drives of joints "
+                + ", ".join(f"{i} and {j} (ratio {f'{r:g}'.replace('-', '−')})" for i, j, r in self.drives)
             )
         *others, last = [WORDS.get(name, name) for name in choices]
         words = "; ".join(parts) or f"no {', '.join(others)}{' or ' if others else ''}{last}"
@@ -214,15 +215,6 @@ def short(option: str) -> str:
     'physically consistent, prior (30 %)'
     """
     return option.replace(PRIOR, "physically consistent, prior")
-
-
-def signed(value: float) -> str:
-    """A number with a typographic minus sign.
-
-    >>> signed(-1.0)
-    '−1'
-    """
-    return f"{value:g}".replace("-", "−")
 
 
 def spans(joints: Sequence[int]) -> str:

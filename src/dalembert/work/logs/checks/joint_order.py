@@ -83,10 +83,6 @@ class Explained:
     def better_than(self, other: Explained, joints: Sequence[int]) -> bool:
         """Whether the fit leaves clearly less, or no more and the arm's own torques describe these joints only here."""
         at = list(joints)
-        if set(np.flatnonzero(self.counts).tolist()) <= set(
-            at
-        ):  # negative masses fit the reversed torques of all joints
-            return True
         described = bool((self.shares[at] < DESCRIBED).all() and (other.shares[at] > POOR).all())
         return self.ratio(other) < (ALIKE if described else BETTER)
 
@@ -116,16 +112,21 @@ def explained(arm: Arm, ready: Conditioned) -> Explained:
 def mixed_up(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
     """A suggestion to change the log's joints so that it matches this arm, if there is one."""
     now, tried = explained(arm, ready), []
-    if arm.passive_names or now.shares.sum() < LESS or now.fitted.max() < FITTED:
-        return []
     opposite = np.flatnonzero(now.counts & (now.gains < 0) & (now.shares > POOR)).tolist()
+    everywhere = len(opposite) == now.counts.sum()  # negative masses fit the reversed torques of all joints
+    if now.shares.sum() < LESS or (now.fitted.max() < FITTED and not everywhere):
+        return []
     for change in _changes(arm, now.states, reading, opposite):
         new = Explained(arm, change.states)
         gained, poor = now.shares.sum() - new.shares.sum(), now.shares.max() >= POOR
         much = (poor and gained >= GAINED) or (gained >= LESS and new.shares.sum() < gained)
         if much and new.plausible_after(now, change.joints):
             tried.append((float(new.shares.sum()), change, new))
-    passed = [entry for entry in sorted(tried, key=lambda x: x[0]) if entry[2].better_than(now, entry[1].joints)]
+    passed = [
+        (share, change, new)
+        for share, change, new in sorted(tried, key=lambda entry: entry[0])
+        if (everywhere and list(change.joints) == opposite) or new.better_than(now, change.joints)
+    ]
     if not passed:
         return []
     best = min(new.ratio(now) for _, _, new in passed)
@@ -156,6 +157,12 @@ def _changes(arm: Arm, states: States, reading: Mapping[str, Any], opposite: Seq
     torques ``opposite`` to the arm's."""
     *motion, tau = states
     names, logged = arm.joint_names, list(reading.get("joint_names") or arm.joint_names)
+    if len(opposite) > 1 or (opposite and arm.passive_names):
+        words = f"with the signs of the torques of {some([names[j] for j in opposite], 8)} reversed"
+        signs = np.where(np.isin(np.arange(arm.n), opposite), -1.0, 1.0)
+        yield Change(words, _turned(arm, reading, opposite, ["tau"]), (*motion, tau * signs), tuple(opposite))
+    if arm.passive_names:  # whose joints cannot be exchanged or reversed one by one
+        return
     for i, j in combinations(range(arm.n), 2):
         order = list(range(arm.n))
         order[i], order[j] = j, i
@@ -166,10 +173,6 @@ def _changes(arm: Arm, states: States, reading: Mapping[str, Any], opposite: Seq
         yield Change(f"with joints {pair} exchanged", remedy, swapped, (i, j))
         remedy = "name the columns of tau in the order of the joints with columns (--column tau=…)"
         yield Change(f"with the torques of {pair} exchanged", remedy, (*motion, tau[:, order]), (i, j))
-    if len(opposite) > 1:
-        words = f"with the signs of the torques of {some([names[j] for j in opposite], 8)} reversed"
-        signs = np.where(np.isin(np.arange(arm.n), opposite), -1.0, 1.0)
-        yield Change(words, _turned(arm, reading, opposite, ["tau"]), (*motion, tau * signs), tuple(opposite))
     for j, name in enumerate(names):
         sign = np.where(np.arange(arm.n) == j, -1.0, 1.0)
         for words, sides in (

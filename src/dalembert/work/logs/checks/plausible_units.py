@@ -6,7 +6,7 @@ the data look like and which option corrects it. Nothing is changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,21 +31,14 @@ def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any
 
 
 def findings(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name of the check, sentence) for whatever does not look as declared; a check is skipped where an earlier one of
-    those listed with it has found something, since its data are then not informative."""
+    """(name of the check, sentence) for whatever does not look as declared; later checks need data that look right."""
     known = any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies) and bool(np.isfinite(ready.tau).all())
-    checks: dict[str, tuple[Callable[[], list[str]], tuple[str, ...]]] = {
-        "units": (lambda: _units_odd(arm, log), ()),
-        "spikes": (lambda: _spikes(arm, log), ()),
-        "velocity": (lambda: _velocity_odd(arm, log, ready) if log.qd is not None else [], ()),
-        "limits": (lambda: _beyond_limits(arm, log), ("units", "spikes", "velocity")),
-        "torque": (lambda: _torque_odd(arm, log, ready, reading) if known else [], ("units", "spikes", "velocity")),
-        "joints": (lambda: mixed_up(arm, log, ready, reading) if known else [], ("units", "spikes", "velocity", "torque")),
-    }  # fmt: skip
-    findings: dict[str, list[str]] = {}
-    for name, (check, unless) in checks.items():
-        findings[name] = [] if any(findings[other] for other in unless) else check()
-    return [(name, sentence) for name, sentences in findings.items() for sentence in sentences]
+    checks = {"units": _units_odd(arm, log), "spikes": _spikes(arm, log), "velocity": _velocity_odd(arm, log, ready)}
+    if not any(checks.values()):
+        checks["limits"] = _beyond_limits(arm, log)
+        checks["torque"] = _torque_odd(arm, log, ready, reading) if known else []
+        checks["joints"] = mixed_up(arm, log, ready, reading) if known and not checks["torque"] else []
+    return [(name, sentence) for name, sentences in checks.items() for sentence in sentences]
 
 
 def _units_odd(arm: Arm, log: Log) -> list[str]:
@@ -89,8 +82,8 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     slope = np.gradient(piece.q, 1.0 / ready.rate, axis=0)
     inside = slice(ready.edge, len(piece.t) - ready.edge)
     a, b = slope[inside], piece.qd[inside]
-    if not np.abs(a).max(initial=0.0) > 1e-9 or np.ptp(piece.q, axis=0).max() < MOVED:
-        return []  # the arm is at rest
+    if log.qd is None or not np.abs(a).max(initial=0.0) > 1e-9 or np.ptp(piece.q, axis=0).max() < MOVED:
+        return []  # there is nothing to compare, or the arm is at rest
     if not b.any():
         return [f"{log.source}: qd is zero throughout, although q moves; omit qd, and it is computed from q"]
     travels = np.abs(b).sum(axis=0) / ready.rate

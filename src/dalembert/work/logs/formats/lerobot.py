@@ -126,7 +126,7 @@ def _words(names: Any, depth: int = 0) -> Iterator[str]:
 
 def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) -> Raw:
     """The requested episodes in several tables, one after the other."""
-    parts, known, size = list[Columns](), set[int](), 0
+    parts, known, size = list[tuple[Columns, NDArray[np.bool_]]](), set[int](), 0
     for k, file in enumerate(files):
         number = NUMBER.fullmatch(file.stem)
         if number and not _asked(np.array([int(number[1])]), request)[0]:
@@ -148,11 +148,14 @@ def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) ->
         known |= set(np.unique(runs).tolist())
         keep = _asked(runs, request)
         if keep.any():
-            parts.append(_rows(columns, keep))
+            parts.append((columns, keep))
     absent = [first for first, end in request.episodes or () if end == first + 1 and first not in known]
     if absent or not parts:
-        have = f"the dataset has {_numbers(known)}" if known else "the dataset has none"
-        raise DalembertError(f"{path}: there is no episode {absent[0] if absent else 'of those requested'}; {have}")
+        several = (
+            f"episodes {min(known)} to {max(known)}" if len(known) > 1 else f"episode {min(known)}" if known else "none"
+        )
+        wanted = absent[0] if absent else "of those requested"
+        raise DalembertError(f"{path}: there is no episode {wanted}; the dataset has {several}")
     return _gathered(path, _stacked(parts), info, request)
 
 
@@ -163,32 +166,18 @@ def _asked(runs: NDArray[np.intp], request: Request) -> NDArray[np.bool_]:
     return np.any([(first <= runs) & (runs < end) for first, end in request.episodes], axis=0)
 
 
-def _numbers(known: set[int]) -> str:
-    """``episode 3``, ``episodes 0 to 9``."""
-    low, high = min(known), max(known)
-    return f"episode {low}" if low == high else f"episodes {low} to {high}" if len(known) > 1 else ""
-
-
-def _rows(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
-    if keep.all():
-        return columns
-    lists = {name: None if values is None else values[keep] for name, values in columns.lists.items()}
-    return Columns(columns.flat, columns.table[keep], lists, columns.lengths, columns.strange, columns.size)
-
-
-def _stacked(parts: Sequence[Columns]) -> Columns:
-    """The columns of numbers that all tables have, one table after the other; lists of different lengths are None."""
-    first, *others = parts
-    flat = [name for k, name in enumerate(first.flat) if k not in first.strange and all(name in x.flat for x in others)]
+def _stacked(parts: Sequence[tuple[Columns, NDArray[np.bool_]]]) -> Columns:
+    """The columns of numbers that all tables have, at some rows of each; lists of different lengths are None."""
+    first, tables = parts[0][0], [columns for columns, _ in parts]
+    flat = [name for k, name in enumerate(first.flat) if k not in first.strange and all(name in x.flat for x in tables)]
     lists: dict[str, Array | None] = {}
     for name in first.lists:
-        if all(name in x.lists for x in others):
-            matrices = [x.lists[name] for x in parts]
-            present = [matrix for matrix in matrices if matrix is not None]
+        if all(name in x.lists for x in tables):
+            present = [matrix[keep] for x, keep in parts if (matrix := x.lists[name]) is not None]
             alike = len(present) == len(parts) and len({matrix.shape[1] for matrix in present}) == 1
             lists[name] = np.concatenate(present) if alike else None
-    table = np.concatenate([x.table[:, [x.flat.index(name) for name in flat]] for x in parts])
-    return Columns(flat, table, lists, {}, {}, sum(x.size for x in parts))
+    table = np.concatenate([x.table[keep][:, [x.flat.index(name) for name in flat]] for x, keep in parts])
+    return Columns(flat, table, lists, {}, {}, sum(x.size for x in tables))
 
 
 def _gathered(path: Path, read: Columns, info: Info, request: Request) -> Raw:
