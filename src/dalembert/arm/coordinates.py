@@ -106,12 +106,12 @@ class Coordinates(Compiled):
 
     def closing(self, rng: np.random.Generator, low: Array, high: Array, count: int) -> Array:
         """Random positions between two bounds at which the joints of the tree can follow q: (count, n)."""
-        kept: list[Array] = []
+        closed: list[Array] = []
         for _ in range(200):
             q = rng.uniform(low, high, (count, self.n))
-            kept.append(q[self.closes(q)])
-            if sum(map(len, kept)) >= count:
-                return np.concatenate(kept)[:count]
+            closed.append(q[self.closes(q)])
+            if sum(map(len, closed)) >= count:
+                return np.concatenate(closed)[:count]
         raise ClosureError(
             f"arm '{self.name}': its loops can be closed at hardly any position between these limits",
             "unreachable", self.loop_names[0],

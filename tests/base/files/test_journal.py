@@ -61,12 +61,12 @@ def test_a_run_goes_on_where_it_stopped_with_the_same_bits(state: Path) -> None:
         with pytest.raises(Interrupted):
             work(done, told, computed)
     (left,) = state.iterdir()
-    assert runs.kept == {left} and [run.path for run in runs.unfinished_runs()] == [left]
+    assert runs.unfinished_journals == {left} and [run.path for run in runs.unfinished_runs()] == [left]
     assert work(9, told, computed) == work(9, key=2)
     assert computed == [0, 1, 2, 3, 4]
     assert [x.partition(" at ")[0] for x in told] == 2 * ["resuming the work that was interrupted"]
     assert [x.rpartition("; ")[2] for x in told] == ["2 steps were already completed", "4 steps were already completed"]
-    assert list(state.iterdir()) == [] and runs.kept == set()
+    assert list(state.iterdir()) == [] and runs.unfinished_journals == set()
 
 
 def test_other_inputs_are_another_run(state: Path) -> None:
@@ -194,7 +194,7 @@ def test_results_that_cannot_be_written_are_not_lost(state: Path) -> None:
     with pytest.raises(Interrupted), runs.kept_until_written():
         work(9)
         raise Interrupted  # while its results are written
-    assert len(runs.kept) == 1
+    assert len(runs.unfinished_journals) == 1
     computed: list[int] = []
     with runs.kept_until_written():
         work(9, computed=computed)

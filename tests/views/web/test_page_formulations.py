@@ -116,5 +116,5 @@ def test_what_a_page_keeps_is_made_again_when_its_source_changes(
         folder.mkdir(exist_ok=True, parents=True)
         (folder / "new.py").touch()
         for _ in range(2):
-            kernels.kept(("part",), lambda room=room: bytes(made.append(room) or b"module"))
+            kernels.cached_bytes(("part",), lambda room=room: bytes(made.append(room) or b"module"))
     assert made == ["", *kernels.OWN_SOURCE]

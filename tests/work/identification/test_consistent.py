@@ -137,8 +137,8 @@ def test_one_assembly_serves_many_logs(believed: str, sets: dict[str, BaseParame
 def test_base_parameters_that_are_given_stay(sets: dict[str, BaseParameters]) -> None:
     base = sets["parallelogram"]
     values = base.K @ possible(base.parameters, np.random.default_rng(3))
-    phi = ConsistentProblem(base, Belief(), settled=True).exactly(values)
+    phi = ConsistentProblem(base, Belief(), exact=True).exactly(values)
     assert np.abs(base.K @ phi - values).max() < 1e-6 * np.abs(values).max()
     assert min(np.linalg.eigvalsh(J)[0] for J in map(entries, links_of(base.parameters).own(phi))) > -1e-9
     with pytest.raises(da.DalembertError, match="the semidefinite program is infeasible"):
-        ConsistentProblem(base, Belief(), settled=True).exactly(-values)
+        ConsistentProblem(base, Belief(), exact=True).exactly(-values)

@@ -37,8 +37,8 @@ class TrigonometricSum:
             key = (letters, weights)
             total[key] = total.get(key, 0.0) + z
             size[key] = size.get(key, 0.0) + abs(z)
-        kept = {key: _without(z, CANCELLED * size[key]) for key, z in total.items()}
-        return TrigonometricSum({key: z for key, z in kept.items() if z}, self.spend)
+        rounded = {key: _without(z, CANCELLED * size[key]) for key, z in total.items()}
+        return TrigonometricSum({key: z for key, z in rounded.items() if z}, self.spend)
 
     def _parts(self, sign: float = 1.0) -> Iterable[tuple[Letters, Weights, complex]]:
         return ((letters, weights, sign * z) for (letters, weights), z in self.terms.items())

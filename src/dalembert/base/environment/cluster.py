@@ -117,14 +117,14 @@ def spread(
         from distributed.client import FutureCancelledError
 
     source = client.submit(
-        _kept, _packed((function, shared)), pure=False
+        _on_worker, _packed((function, shared)), pure=False
     )  # as a task, so that it is not lost with its worker
     waiting, under_way = map(_packed, pieces), deque[Any]()
-    threads, asked = 0, float("-inf")
+    threads, counted_at = 0, float("-inf")
     try:
         while True:
-            if time.monotonic() - asked > AGAIN:  # workers come and go
-                threads, asked = max(1, sum(client.nthreads().values())), time.monotonic()
+            if time.monotonic() - counted_at > AGAIN:  # workers come and go
+                threads, counted_at = max(1, sum(client.nthreads().values())), time.monotonic()
             for piece in islice(waiting, max(0, AHEAD * threads - len(under_way))):
                 under_way.append(client.submit(_done, source, piece, pure=False))
             if not under_way:
@@ -178,7 +178,7 @@ def _packed(value: Any) -> bytes:
         ) from None
 
 
-def _kept(sent: bytes) -> bytes:
+def _on_worker(sent: bytes) -> bytes:
     return sent
 
 

@@ -82,8 +82,8 @@ def _display() -> rich.Progress:
 
 def _on_terminal() -> bool:
     """Whether stderr is a terminal; a program may have replaced it by any writable object or by None."""
-    asked = getattr(sys.stderr, "isatty", None)
-    return asked is not None and not getattr(sys.stderr, "closed", False) and bool(asked())
+    isatty = getattr(sys.stderr, "isatty", None)
+    return isatty is not None and not getattr(sys.stderr, "closed", False) and bool(isatty())
 
 
 _screen = _Screen()

@@ -25,14 +25,14 @@ class Terminated(KeyboardInterrupt):
 def ending_by_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt on SIGINT and :class:`Terminated` on SIGTERM; signals that are ignored, as under nohup, stay ignored."""
     handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminated}
-    taken = [number for number in handlers if signal.getsignal(number) is not signal.SIG_IGN]
+    numbers = [number for number in handlers if signal.getsignal(number) is not signal.SIG_IGN]
     sys.unraisablehook = _unraisable
     try:
-        for number in taken:
+        for number in numbers:
             signal.signal(number, handlers[number])
         yield
     finally:
-        for number in taken:  # only the shutdown of Python itself remains; what ends by SIGTERM keeps its exit status
+        for number in numbers:  # only the shutdown of Python itself remains; what ends by SIGTERM keeps its exit status
             ending = number == signal.SIGTERM and time.monotonic() - _ending_since < CLEANING
             signal.signal(number, signal.SIG_IGN if ending else signal.SIG_DFL)
 

@@ -174,7 +174,7 @@ def resumable(resume: Resume, what: str, *inputs: Any) -> Iterator[Journal]:
         if not journal.unfinished:
             runs.finished(path)
         elif journal.steps:
-            runs.kept.add(path)
+            runs.unfinished_journals.add(path)
         else:
             path.unlink(missing_ok=True)
 

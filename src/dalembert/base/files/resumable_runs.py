@@ -15,7 +15,7 @@ from dalembert.base.files.writing import locked
 
 FORGOTTEN = 30 * 86400.0  # seconds after which a journal that nobody resumed is removed
 
-kept: set[Path] = set()  # journals of runs that this process leaves unfinished
+unfinished_journals: set[Path] = set()  # journals of runs that this process leaves unfinished
 _finished: list[Path] | None = None  # journals of completed runs whose results have not been written yet
 
 
@@ -50,7 +50,7 @@ def clear(older_than: float = 0.0) -> int:
 
 def finished(path: Path) -> None:
     """Remove the journal of a completed run, now or as soon as its results have been written."""
-    kept.discard(path)
+    unfinished_journals.discard(path)
     if _finished is None:
         path.unlink(missing_ok=True)
     else:
@@ -78,7 +78,7 @@ def kept_until_written(*well: type[Exception]) -> Iterator[None]:
             if written:
                 path.unlink(missing_ok=True)
             else:
-                kept.add(path)
+                unfinished_journals.add(path)
 
 
 def _removed(path: Path) -> bool:

@@ -301,7 +301,7 @@ class NumberTable:
 
     def _slowly(self, lines: Sequence[Line], rows: list[str]) -> Array:
         """The rows converted cell by cell; a strict table raises an error for the first invalid cell or row."""
-        table, kept = np.empty((len(rows), len(self.names))), 0
+        table, row_count = np.empty((len(rows), len(self.names))), 0
         for (number, line), row in zip(lines, rows, strict=True):
             cells = self.split(number, row)
             if len(cells) != len(self.names):
@@ -314,11 +314,11 @@ class NumberTable:
                 if value is None and self.strict:
                     what = f"{shown(self.split(number, line)[j])} is not a number" if cell else "the cell is empty"
                     raise DalembertError(f"{self.path}, {self.place} {number}, column '{self.names[j]}': {what}")
-                table[kept, j] = self._odd(number, j, cell) if value is None else value
-            kept += 1
+                table[row_count, j] = self._odd(number, j, cell) if value is None else value
+            row_count += 1
         if self.strict:
             raise DalembertError(f"{self.path}, {self.place}s {lines[0][0]} to {lines[-1][0]}: the rows cannot be read")
-        return table[:kept]
+        return table[:row_count]
 
     def _odd(self, line: int, column: int, cell: str) -> float:
         """The value of a cell that is not a number."""

@@ -27,7 +27,7 @@ class SampledMotion:
     payload: Array | None = None
     wrench: Array | None = None
 
-    def rows(self, chosen: Any) -> Self:
+    def rows(self, which: Any) -> Self:
         """A subset of the samples, by a slice, a mask or their indices."""
         arrays = {name: getattr(self, name) for name in SampledMotion.__dataclass_fields__}
-        return replace(self, **{name: x[chosen] for name, x in arrays.items() if x is not None})
+        return replace(self, **{name: x[which] for name, x in arrays.items() if x is not None})

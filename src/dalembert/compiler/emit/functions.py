@@ -512,8 +512,8 @@ class _Translation:
         for other in others:
             holds = self._holds(node, how, other, least)
             fast = f"{FAST} " if least.type == FLOAT else ""
-            chosen = f"select {fast}i1 {holds}, {least.type} {other.name}, {least.type} {least.name}"
-            least = Value(least.type, self.ir.let(chosen))
+            selection = f"select {fast}i1 {holds}, {least.type} {other.name}, {least.type} {least.name}"
+            least = Value(least.type, self.ir.let(selection))
         return least
 
     def _call_function(self, node: ast.Call, name: str) -> Sequence[Value]:

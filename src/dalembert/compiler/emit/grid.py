@@ -124,7 +124,7 @@ class _StagedPart(TapePart):
         super().__init__(*arguments)
         self.pieces = pieces
 
-    def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
+    def stores(self, needed_later: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
         before: list[int] = []  # must have been copied out before the next piece takes its place
         for k, piece in enumerate(self.pieces):
             lines = [line for run in piece for line in run.lines]

@@ -176,16 +176,16 @@ def function_parts(
     writers: dict[int, list[int]] = {}
     for position in sorted({*range(len(graph.outputs))}.difference(_constants(graph) if staged else ())):
         writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
-    kept: list[list[int]] = [[] for _ in packed]
+    needed_later: list[list[int]] = [[] for _ in packed]
     for line in slot_of:
-        kept[part_of[line]].append(line)
+        needed_later[part_of[line]].append(line)
     functions = []
     ahead = _lines_ahead(graph, signature, form)
     for index, chunks in enumerate(packed):
         part = (part_class or TapePart)(graph, signature, form, slot_of, lanes)
         if staged:
             part.first_output, part.ahead = slots, ahead
-        functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
+        functions.append(part.written(f"{name}{index}", chunks, needed_later[index], writers.get(index, [])))
     return functions, slots
 
 
@@ -237,14 +237,14 @@ class TapePart(IR):
         # output → (array, offset) of the cache lines prefetched when it is stored
         self.ahead: dict[int, list[tuple[int, int]]] = {}
 
-    def written(self, name: str, chunks: list[Chunk], kept: list[int], outputs: list[int]) -> str:
-        """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes.
+    def written(self, name: str, chunks: list[Chunk], needed_later: list[int], outputs: list[int]) -> str:
+        """The function; ``needed_later`` are the lines that later parts read, ``outputs`` the positions that this one writes.
 
         Values are stored as soon as they are computed, so that few of them occupy registers.
         """
         turn = {k: place for place, k in enumerate(k for _, lines in chunks for k in lines)}
         due: dict[int, list[Callable[[], None]]] = {}
-        for needed, store in self.stores(kept, outputs):
+        for needed, store in self.stores(needed_later, outputs):
             due.setdefault(max((turn[k] for k in needed if k in turn), default=-1), []).append(store)
         for kind, lines in chunks:
             if kind == "angles":
@@ -266,9 +266,9 @@ class TapePart(IR):
             return WRITTEN[op](self, *operands)
         return self.let(INSTRUCTIONS[op].format(*operands, v=self.vector, s=self.suffix))
 
-    def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
+    def stores(self, needed_later: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
         """All stores, with the lines that they need."""
-        for line in kept:
+        for line in needed_later:
             yield [line], partial(self.store_kept, line)
         if self.first_output is not None:
             for position in outputs:
@@ -412,8 +412,8 @@ def _less(text: IR, x: str, y: str) -> str:
 
 
 def _select(text: IR, condition: str, x: str, y: str) -> str:
-    chosen = text.let(f"fcmp une {text.vector} {condition}, {text.splat(0.0)}")
-    return text.choice(chosen, x, y)
+    holds = text.let(f"fcmp une {text.vector} {condition}, {text.splat(0.0)}")
+    return text.choice(holds, x, y)
 
 
 # operations that are several instructions

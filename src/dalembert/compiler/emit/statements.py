@@ -20,10 +20,10 @@ UNARY, ATOM = 3, 4  # precedence of expressions: sums 1, products 2, conditional
 LOCAL = re.compile(r"[cst]\d+|[cs]_\w+_\d+")  # names of local variables
 
 
-def array_names(unit: Unit, taken: Container[str]) -> dict[str, str]:
+def array_names(unit: Unit, reserved: Container[str]) -> dict[str, str]:
     """The names of arrays; those that are reserved or look like local variables end with _."""
     arrays = [name for name, _ in (*unit.signature.inputs, *unit.signature.outputs)]
-    return {name: f"{name}_" if name in taken or LOCAL.fullmatch(name) else name for name in arrays}
+    return {name: f"{name}_" if name in reserved or LOCAL.fullmatch(name) else name for name in arrays}
 
 
 @dataclass(frozen=True)

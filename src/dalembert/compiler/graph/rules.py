@@ -135,10 +135,10 @@ def _arrangements(pattern: Pattern) -> Iterator[Pattern]:
     if pattern[0] in ("any", "const", "value"):
         yield pattern
         return
-    ways = list(product(*map(_arrangements, pattern[1:])))
-    yield from ((pattern[0], *way) for way in ways)
+    arrangements = list(product(*map(_arrangements, pattern[1:])))
+    yield from ((pattern[0], *way) for way in arrangements)
     if pattern[0] in COMMUTES:
-        yield from ((pattern[0], *way[::-1]) for way in ways)
+        yield from ((pattern[0], *way[::-1]) for way in arrangements)
 
 
 def _may_match(pattern: Pattern, heads: tuple[str, ...]) -> bool:

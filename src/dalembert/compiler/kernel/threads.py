@@ -119,7 +119,7 @@ class _Helpers:
 
     def forget(self) -> None:
         """Start without helpers, as in the child of a fork."""
-        self.asked: Queue = SimpleQueue()
+        self.jobs: Queue = SimpleQueue()
         self.threads: list[Thread] = []
         self.growing = RLock()  # a signal handler may fork while this thread holds it
 
@@ -127,27 +127,27 @@ class _Helpers:
         """Let this many helpers take part as soon as they are free."""
         with self.growing:
             while len(self.threads) < count:
-                helper = Thread(target=_wait_for_jobs, args=(self.asked,), name="dalembert", daemon=True)
+                helper = Thread(target=_wait_for_jobs, args=(self.jobs,), name="dalembert", daemon=True)
                 try:
                     helper.start()
                 except RuntimeError:  # no more threads, or Python is shutting down: the others do the work
                     break
                 self.threads.append(helper)
             for _ in range(min(count, len(self.threads))):
-                self.asked.put(job)
+                self.jobs.put(job)
 
     def end(self) -> None:
         """Stop all helpers, because Python warns of a fork in the presence of other threads."""
         with self.growing:
             for _ in self.threads:
-                self.asked.put(None)
+                self.jobs.put(None)
             for thread in self.threads:
                 thread.join(ENDING)
             self.threads.clear()
 
 
-def _wait_for_jobs(asked: Queue) -> None:
-    while (job := asked.get()) is not None:
+def _wait_for_jobs(jobs: Queue) -> None:
+    while (job := jobs.get()) is not None:
         job.help()
         del job  # and release the arrays that it holds
 

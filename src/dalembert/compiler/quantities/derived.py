@@ -213,9 +213,9 @@ def _text(shapes: Mapping[str, Shape]) -> str:
     return ", ".join(f"{name}({','.join(shape)})" for name, shape in shapes.items())
 
 
-def _distinct(prefix: str, names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+def _distinct(prefix: str, names: Iterable[str], existing: Iterable[str]) -> dict[str, str]:
     """A name with the prefix for each; the prefix is repeated if that name is taken, for derivatives of derivatives."""
-    used, out = set(taken), {}
+    used, out = set(existing), {}
     for name in names:
         new = prefix + name
         while new in used:

@@ -146,8 +146,8 @@ class _Circles:
 
     def _composed(self, weights: Weights) -> tuple[Expr, Expr] | None:
         """By cos(a + b) and sin(a + b), with a known and b known or a smaller sum; None if there is no such pair."""
-        ways = [(a, sign, combined(weights, a, -sign)) for a in self.known for sign in (1.0, -1.0)]
-        a, sign, b = min(ways, key=lambda way: (upright(way[2], 0.0j)[0] not in self.known, _size(way[2])))
+        splits = [(a, sign, combined(weights, a, -sign)) for a in self.known for sign in (1.0, -1.0)]
+        a, sign, b = min(splits, key=lambda way: (upright(way[2], 0.0j)[0] not in self.known, _size(way[2])))
         if upright(b, 0.0j)[0] not in self.known and _size(b) >= _size(weights):
             return None
         (cos_a, sin_a), (cos_b, sin_b) = self(a), self(b)

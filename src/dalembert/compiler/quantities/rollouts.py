@@ -574,14 +574,14 @@ def _finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any, *unsafe: Any) 
     return moved, [select(again[0], x, y) for x, y in zip(p, p1, strict=True)]
 
 
-def _settle(again: Any, settled: Any) -> Any:
+def _settle(again: Any, converged: Any) -> Any:
     """A state that has converged waits for the others of the batch: (must it wait, has it converged, is it active)."""
-    ready, before = stepping.no(again[0]), settled[0]
+    ready, before = stepping.no(again[0]), converged[0]
     return [stepping.either(before, again[0])], [stepping.either(before, ready)], [select(before, 0.0, again[0])]
 
 
-def _keep(settled: Any, v: Any, v1: Any) -> Any:
-    return ([select(settled[0], x, y) for x, y in zip(v, v1, strict=True)],)
+def _keep(converged: Any, v: Any, v1: Any) -> Any:
+    return ([select(converged[0], x, y) for x, y in zip(v, v1, strict=True)],)
 
 
 def _variational(setting: Setting, plan: Plan) -> Rollout:

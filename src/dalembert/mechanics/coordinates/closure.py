@@ -353,14 +353,14 @@ def _linear(
     known: tuple[int, ...],
     pose: Sequence[float],
 ) -> Linear | None:
-    chosen = [loops[k] for k in which]
+    subset = [loops[k] for k in which]
     near = list(pose)  # away from a configuration that may be special
     for k, i in enumerate(known):
         near[i] += 0.05 * math.sqrt(2.0 + k)
-    at = assembled(tree, chosen, passive, near)
+    at = assembled(tree, subset, passive, near)
     if at is None:
         return None
-    _, columns = stacked(tree, chosen, at)
+    _, columns = stacked(tree, subset, at)
     A: list[list[float]] = [[0.0] * len(known) for _ in passive]
     for k, i in enumerate(known):
         if i not in columns:
@@ -373,7 +373,7 @@ def _linear(
     used = [k for k in range(len(known)) if any(row[k] for row in A)]
     b = [_round_angle(at[i] - sum(a * at[j] for a, j in zip(row, known, strict=True)), tree.bodies[i].revolute)
          for i, row in zip(passive, A, strict=True)]  # fmt: skip
-    size = size_of(tree, chosen, at)
+    size = size_of(tree, subset, at)
     constants = list(zip(passive, A, b, strict=True))
     for trial in range(1, 13):  # a trigonometric equation that holds at this many points holds everywhere
         far = list(at)
@@ -381,7 +381,7 @@ def _linear(
             far[i] = math.remainder(1.7 * trial * math.sqrt(2.0 + k) + 0.3 * trial * trial, 6.0)
         for i, weights, c in constants:
             far[i] = c + sum(a * far[j] for a, j in zip(weights, known, strict=True))
-        if max(abs(x) for loop in chosen for x in rates(tree, loop, far).residual) > 1e-9 * size:
+        if max(abs(x) for loop in subset for x in rates(tree, loop, far).residual) > 1e-9 * size:
             return None
     return Linear(
         which, passive, tuple(known[k] for k in used), tuple(tuple(row[k] for k in used) for row in A), tuple(b)

@@ -108,17 +108,17 @@ def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
     if ends.kind == "weld" or not any(tree.bodies[i].revolute for i in ends.joints):
         return None
     rest = [-body.offset for body in tree.bodies]
-    ways = [_walk(tree, way, rest) for way in (ends.way_a, ends.way_b)]
-    z = next(step.z for way in ways for step in way if step.revolute)
-    axes = [step.z for way in ways for step in way if step.revolute]
-    points = [_end(ways[0], ends.place_a), _end(ways[1], ends.place_b)]
+    paths = [_walk(tree, way, rest) for way in (ends.way_a, ends.way_b)]
+    z = next(step.z for way in paths for step in way if step.revolute)
+    axes = [step.z for way in paths for step in way if step.revolute]
+    points = [_end(paths[0], ends.place_a), _end(paths[1], ends.place_b)]
     if ends.kind == "revolute":
         axes += [R @ ends.axis for R, _ in points]
-    slides = [step.z for way in ways for step in way if not step.revolute]
+    slides = [step.z for way in paths for step in way if not step.revolute]
     if any(z.cross(axis).norm > PARALLEL for axis in axes) or any(abs(z.dot(axis)) > PARALLEL for axis in slides):
         return None
     (_, end_a), (_, end_b) = points
-    size = max([(step.pivot - end_a).norm for way in ways for step in way] + [1e-300])
+    size = max([(step.pivot - end_a).norm for way in paths for step in way] + [1e-300])
     if abs(z.dot(end_a - end_b)) > PARALLEL * size:
         return None
     z = _tidy(z)
@@ -134,7 +134,7 @@ def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
     signs: list[float] = []
     along: list[Vec | None] = []
     starts: list[Vec] = []
-    for way, (_, end) in zip(ways, points, strict=True):
+    for way, (_, end) in zip(paths, points, strict=True):
         pivots = [step.pivot for step in way] + [end]
         starts.append(flat(pivots[0]))
         steps += [flat(pivots[k + 1] - pivots[k]) for k in range(len(way))]

@@ -58,7 +58,7 @@ def triangle_of(tree: Mechanism, loop: Plane, number: int, passive: tuple[int, .
     first, second = (i for i in loop.ends.joints if i in passive)
     if not all(tree.bodies[i].revolute for i in passive):
         slide = first if tree.bodies[second].revolute else second
-        line = _line(*_ways(tree, loop, pose, passive))
+        line = _line(*_paths(tree, loop, pose, passive))
         beyond = pose[slide] + tree.bodies[slide].offset + line.point.dot(line.along)
         return Triangle(number, (first, second), 1.0 if beyond >= 0 else -1.0, slides=True)
     side, corner = known_side(tree, loop, (first, second), pose)
@@ -107,7 +107,7 @@ def _parts(tree: Mechanism, loop: Plane, span: range, start: Vec, q: Sequence[Sc
 
 def known_side(tree: Mechanism, loop: Plane, passive: tuple[int, int], q: Sequence[float]) -> tuple[Vec, Vec]:
     """(known side, corner) of the triangle at a numeric configuration."""
-    a, b = _ways(tree, loop, q, passive)
+    a, b = _paths(tree, loop, q, passive)
     side, _, _ = _sides(a, b)
     way = a if a.turned else b
     # the corner is the end of the first passive leg in its current orientation
@@ -116,7 +116,7 @@ def known_side(tree: Mechanism, loop: Plane, passive: tuple[int, int], q: Sequen
     return side, corner
 
 
-def _ways(tree: Mechanism, loop: Plane, q: Sequence[Scalar], passive: Sequence[int]) -> tuple[Parts, Parts]:
+def _paths(tree: Mechanism, loop: Plane, q: Sequence[Scalar], passive: Sequence[int]) -> tuple[Parts, Parts]:
     split = len(loop.ends.way_a)
     return (
         _parts(tree, loop, range(split), loop.start_a, q, passive),
@@ -152,7 +152,7 @@ def _out_of_reach(loop: Plane) -> ClosureError:
 
 def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Vec]:
     """The intersection of two circles: (cos x, sin x) of the two passive joints."""
-    a, b = _ways(tree, loop, q, closure.passive)
+    a, b = _paths(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
     d2, r1, r2 = D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
     over = 0.5 / d2
@@ -205,7 +205,7 @@ def _line(a: Parts, b: Parts) -> _Line:
 
 def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Scalar]:
     """The intersection of a circle and a line: |point + x along| = |reach| for x, and the rotation to that point."""
-    line = _line(*_ways(tree, loop, q, closure.passive))
+    line = _line(*_paths(tree, loop, q, closure.passive))
     p, u = line.point, line.along
     r2 = line.reach.dot(line.reach)
     if line.turns:  # onto the pivot itself: any rotation is a solution
@@ -234,7 +234,7 @@ def _turn(before: Vec, to: Vec, leg: Vec, r: Scalar) -> Vec:
 
 def reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
     """The squared lengths of the triangle's sides: the known one and the two legs."""
-    a, b = _ways(tree, loop, q, closure.passive)
+    a, b = _paths(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
     return D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
 
@@ -246,6 +246,6 @@ def square_of(loop: Plane) -> float:
 
 def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[float]) -> tuple[float, float, float]:
     """(distance of the line of the prismatic joint from the pivot, radius of the circle, a length for scaling)."""
-    line = _line(*_ways(tree, loop, q, closure.passive))
+    line = _line(*_paths(tree, loop, q, closure.passive))
     p, u = line.point, line.along
     return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(line.reach.dot(line.reach)), math.sqrt(square_of(loop))

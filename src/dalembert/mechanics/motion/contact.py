@@ -555,15 +555,15 @@ def finish(
     """
     n, count = setting.n, len(setting.contacts)
     speed1, rise1 = (speed1, rise1) if setting.dry_passive else (qd1, a1)
-    kept, given_up = keeps(setting, look, cut, done, tries, h)
-    now = select(kept, select(trial[0], done[0] + step[0], h[0]), select(given_up, h[0], done[0]))
+    accepted, given_up = keeps(setting, look, cut, done, tries, h)
+    now = select(accepted, select(trial[0], done[0] + step[0], h[0]), select(given_up, h[0], done[0]))
     ends = no(less(now, h[0]))
     position, velocity, slips, still = [], [], [], []
     for i in range(count):
         slows: Scalar = 0.0
         if setting.dry(i):
             slows = both(setting.sticks(i), both(less(way[i] * rise1[i], 0.0), less(way[i] * speed1[i], SLOWED)))
-        still.append(both(kept, slows))
+        still.append(both(accepted, slows))
         # a passive joint reverses unless the impulse that stops it leaves it at rest
         slips.append(select(still[i], -way[i] if setting.dry_passive else 0.0, slip[i]))
     for i in range(n):
@@ -572,10 +572,10 @@ def finish(
             up, _, _, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
             reached = either(less(left, 0.0), both(less(left, REACHED), less(d1, 0.0)))
             x = select(reached, select(up, upper, lower), x)
-        position.append(select(kept, x, q[i]))
+        position.append(select(accepted, x, q[i]))
         rests = 0.0 if setting.dry_passive else both(still[i], ends)
-        velocity.append(select(kept, select(rests, 0.0, qd1[i]), qd[i]))
+        velocity.append(select(accepted, select(rests, 0.0, qd1[i]), qd[i]))
     return (
-        position, velocity, slips, still, [select(kept, 0.0, up_to[0])], [now], [tries[0] + 1.0],
+        position, velocity, slips, still, [select(accepted, 0.0, up_to[0])], [now], [tries[0] + 1.0],
         [less(now, h[0])],
     )  # fmt: skip

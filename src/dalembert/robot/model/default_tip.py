@@ -52,18 +52,18 @@ def default_tip(robot: Robot) -> str:
     most = max(count[name] for name in leaves)
     last = [name for name in leaves if count[name] == most]
     unique = len(last) == 1 and not follows[last[0]]
-    chosen = last[0] if unique else _hand_of(robot, leaves, above, free, follows)
-    carrier = chosen
+    end_link = last[0] if unique else _hand_of(robot, leaves, above, free, follows)
+    carrier = end_link
     while SENSOR.search(carrier.lower()) and carrier in above and not above[carrier].moves:
         carrier = above[carrier].parent
-    if carrier != chosen:
-        chosen = _tool_frame(robot, carrier, above)
-    hand = chosen
+    if carrier != end_link:
+        end_link = _tool_frame(robot, carrier, above)
+    hand = end_link
     while hand in above and (FINGER.search(hand.lower()) or (above[hand].moves and _grips(above[hand].name))):
         hand = above[hand].parent
     tool = _tool_frame(robot, hand, above)
     an_arm = free[hand] >= ARM or (free[hand] > 0 and _tool_rank(tool) < len(TOOL_FRAMES))
-    return tool if count[hand] < count[chosen] and an_arm else chosen
+    return tool if count[hand] < count[end_link] and an_arm else end_link
 
 
 def _grips(joint: str) -> bool:

@@ -134,11 +134,11 @@ def _few_enough(robot: Robot, loops: Sequence[Loop]) -> None:
 
 def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
     """The joints of the loop: from its two links towards the base, up to where these paths meet."""
-    a, b = _ways(robot, loop)
+    a, b = _paths(robot, loop)
     return [*a, *b]
 
 
-def _ways(robot: Robot, loop: Loop) -> tuple[list[Joint], list[Joint]]:
+def _paths(robot: Robot, loop: Loop) -> tuple[list[Joint], list[Joint]]:
     """The joints that carry the loop's first link but not its second, and vice versa; from the base outwards."""
     a, b = path_to(robot, loop.link_a), path_to(robot, loop.link_b)
     shared = {joint.name for joint in a} & {joint.name for joint in b}
@@ -159,13 +159,13 @@ def _passive(
     driven = {name for name in candidates if undriven is not None and name not in undriven}
     favoured = sorted(candidates, key=lambda name: (name in driven, -depth[name], -order[name]))
     rank = len(independent([columns[name] for name in columns]))
-    chosen = independent([columns[name] for name in favoured])
-    if len(chosen) < rank:
+    independent_columns = independent([columns[name] for name in favoured])
+    if len(independent_columns) < rank:
         raise RobotError(
-            f"robot '{robot.name}': loop '{loop.name}' has {rank} independent constraints, but only {len(chosen)} of its joints "
+            f"robot '{robot.name}': loop '{loop.name}' has {rank} independent constraints, but only {len(independent_columns)} of its joints "
             "can be passive"
         )
-    picked = {favoured[k] for k in chosen}
+    picked = {favoured[k] for k in independent_columns}
     return tuple(name for name in columns if name in picked)
 
 
@@ -197,7 +197,7 @@ def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
         axes[joint.name] = (frame.direction(joint.axis), frame.translation)
         frames[joint.child] = frame @ joint.moved(at.get(joint.name, 0.0)) @ joint.link_frame
     a, b = frames[loop.link_a] @ loop.placement_a, frames[loop.link_b] @ loop.placement_b
-    on_a, on_b = _ways(robot, loop)
+    on_a, on_b = _paths(robot, loop)
     around, way_a = [*on_a, *on_b], {joint.name for joint in on_a}
     n = a.direction(loop.axis)
     size = max([1e-9, *(max(map(abs, axes[j.name][1] - a.translation)) for j in around)])

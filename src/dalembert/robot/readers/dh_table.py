@@ -77,7 +77,7 @@ class _DHTable:
     """A table whose header was found: its columns, its rows, and the assumptions made about them."""
 
     def __init__(self, table: HeadedCells, path: Path, convention: str | None) -> None:
-        self.cells, self.path, self.asked = table.cells, path, convention
+        self.cells, self.path, self.stated_convention = table.cells, path, convention
         self.notes, self.columns, rows = list(table.cells.notes), table.columns, list(table.rows)
         self.guessed: list[str] = []
         self.partial: list[str] = []
@@ -172,8 +172,8 @@ class _DHTable:
         value, where = self.settings.get("convention", (next(cells, ""), self.cells.where))
         stated = _convention(value, where) if value else None
         previous = [c.header for c in self.columns if c.previous and c.key in ("a", "alpha")]
-        if self.asked is not None:
-            return self.asked
+        if self.stated_convention is not None:
+            return self.stated_convention
         if stated == "standard" and previous:
             raise RobotError(
                 f"{where}: the convention is given as standard, but the column '{previous[0]}' belongs to a modified "

@@ -162,15 +162,15 @@ class SdfScope:
         self.add(scope)
 
     def _check_names(self) -> None:
-        taken: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         for kind in ("link", "joint", "frame", "model"):
             listed = list(self.models) if kind == "model" else [x.name() for x in self.element.each(kind)]
             for name in listed:
-                if name in taken:
+                if name in kinds:
                     raise RobotError(
-                        f"{self.element.where}: a {taken[name]} and a {kind} are both called '{name}'; names must be unique"
+                        f"{self.element.where}: a {kinds[name]} and a {kind} are both called '{name}'; names must be unique"
                     )
-                taken[name] = kind
+                kinds[name] = kind
 
     @property
     def is_static(self) -> bool:

@@ -152,10 +152,10 @@ def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
     )
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused(name: str, used: set[str]) -> str:
     """The name, with a number appended if it is taken; it is marked as taken."""
-    free = next(x for x in chain((name,), (f"{name}_{k}" for k in count(2))) if x not in taken)
-    taken.add(free)
+    free = next(x for x in chain((name,), (f"{name}_{k}" for k in count(2))) if x not in used)
+    used.add(free)
     return free
 
 

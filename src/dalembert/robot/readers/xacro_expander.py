@@ -241,12 +241,12 @@ class _XacroRun:
     def check_used(self, arguments: dict[str, str]) -> None:
         """Refuse arguments that no file uses: their names are probably misspelled."""
         text = "\n".join(self.opened.values())
-        asked = dict.fromkeys((*DEFAULT.findall(text), *ARGUMENT.findall(text)))
+        declared = dict.fromkeys((*DEFAULT.findall(text), *ARGUMENT.findall(text)))
         for name in arguments:
-            if name not in asked and not re.search(rf"[\"']{re.escape(name)}[\"']", text):
+            if name not in declared and not re.search(rf"[\"']{re.escape(name)}[\"']", text):
                 raise RobotError(
                     f"{self.source}: the file has no argument '{name}'"
-                    f"{f'; its arguments are {some(list(asked))}' if asked else ''}{nearest(name, list(asked))}"
+                    f"{f'; its arguments are {some(list(declared))}' if declared else ''}{nearest(name, list(declared))}"
                 )
 
     def sentence(self, problem: BaseException) -> RobotError:

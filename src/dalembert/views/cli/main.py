@@ -117,7 +117,7 @@ def _ending() -> Iterator[None]:
         place = problem.filename or ("standard output" if problem.errno == errno.ENOSPC else None)
         status = WRONG_INPUT
         say("error", f"{place}: {problem.strerror}{remedy(problem)}" if place else str(problem))
-    if runs.kept:
+    if runs.unfinished_journals:
         say("note", "what was computed so far is kept: the same command resumes the run")
     raise typer.Exit(status)
 

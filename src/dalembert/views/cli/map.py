@@ -47,8 +47,8 @@ def map_(arm: ArmArgument, settings: MapOptions, loading: Loading) -> None:
     options.check_plot(settings.plot, force=settings.force)
     size = limits_of(loaded, settings.limits, QUANTITIES[quantity][2])
     with Bar(f"{settings.poses:,} configurations", patience=0.3) as bar:
-        chosen = options.keywords(settings, "poses cells task take redundancy seed cluster")
-        workspace = workspace_map(loaded, quantity, limits=size, progress=bar, **chosen)
+        arguments = options.keywords(settings, "poses cells task take redundancy seed cluster")
+        workspace = workspace_map(loaded, quantity, limits=size, progress=bar, **arguments)
     if not np.isfinite(workspace.values).any():
         raise DalembertError(f"arm '{loaded.name}' has no finite value of {quantity} anywhere")
     value, q, place = workspace.best

@@ -145,10 +145,12 @@ def simulate(
 
         check_animation(settings.animate, overwrite=force)
     with Bar(f"simulating {loaded.name}") as bar:
-        chosen = options.keywords(settings, "method step every friction restitution rate delay velocity_filter cluster")
+        arguments = options.keywords(
+            settings, "method step every friction restitution rate delay velocity_filter cluster"
+        )
         encoder = None if settings.encoder is None else _gain("--encoder", settings.encoder)
         bounds: dict[str, Any] = {"stops": stopped, "effort_limits": limited, "encoder": encoder, "tip_wrench": wrench}
-        run = da.simulate(loaded, q0, qd0, applied, duration, **chosen, **bounds, progress=bar)
+        run = da.simulate(loaded, q0, qd0, applied, duration, **arguments, **bounds, progress=bar)
     if output == "-":
         write(output, *run.table(), force=force)
     else:

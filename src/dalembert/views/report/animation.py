@@ -31,7 +31,7 @@ from dalembert.views.report.arm_figures import draw_plate, draw_strokes
 from dalembert.views.report.arm_strokes import by_depth, plate, points_of, size_of, strokes, views_of
 from dalembert.views.report.colours import in_the_dark
 from dalembert.views.report.html import text
-from dalembert.views.report.plots import chosen
+from dalembert.views.report.plots import batch_index
 from dalembert.views.report.skeleton import Pose, View, skeleton
 from dalembert.views.report.user_text import literal, with_glyphs
 from dalembert.work.simulation.simulate import Run
@@ -78,7 +78,7 @@ def animate_run(
     overwrite: bool,
 ) -> None:
     """See :meth:`Run.animate`."""
-    q, instants = run.q[chosen(run, batch)], run.t - run.t[0]
+    q, instants = run.q[batch_index(run, batch)], run.t - run.t[0]
 
     def between(t: Array) -> Array:
         return np.stack([np.interp(t, instants, column) for column in q.T], axis=-1)

@@ -45,7 +45,7 @@ def motion_figure(motion: Trajectory, arm: Arm | None = None) -> Figure:
 
 def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
     """See :meth:`Run.plot`."""
-    at = chosen(run, batch)
+    at = batch_index(run, batch)
     shown = {"position": run.q, "speed": run.qd}
     shown |= {"torque": run.tau} if run.tau.any() else {"acceleration": run.qdd}
     shown |= {"error": run.tracking_error} if run.follows else {}
@@ -57,7 +57,7 @@ def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
     return assemble(panels)
 
 
-def chosen(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...]:
+def batch_index(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...]:
     """The index of one run in its batch; () if it is not a batch."""
     leading = run.q.shape[:-2]
     index = () if batch is None else batch if isinstance(batch, tuple) else (batch,)

@@ -88,16 +88,16 @@ def _element(node: ElementTree.Element, names: dict[str, str]) -> str:
 
 def _style(style: str) -> str:
     """The style without the common properties, abbreviated."""
-    kept = []
+    styles = []
     for entry in style.split(";"):
         key, _, value = entry.strip().partition(": ")
         if key == "font":  # one line for weight, size and family
             weight, size = re.match(r"(?:(\w+) )??([\d.]+px)", value).groups()  # type: ignore[union-attr]
-            kept += [f"font-weight:{weight}"] if weight else []
-            kept.append(f"font-size:{size}")
+            styles += [f"font-weight:{weight}"] if weight else []
+            styles.append(f"font-size:{size}")
         elif key not in ("font-family", "stroke-dashoffset"):
-            kept.append(f"{key}:{_NUMBER.sub(_short, value)}")
-    return ";".join(kept)
+            styles.append(f"{key}:{_NUMBER.sub(_short, value)}")
+    return ";".join(styles)
 
 
 def _path(d: str) -> str:

@@ -179,10 +179,10 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
 def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
     """|a| of the tip, the reach of the ellipsoid in that direction, and its longest and shortest radius."""
     t = study.shown.t
-    asked = study.tip[2] @ components(shapes.rows, "xyz")
-    size = np.linalg.norm(asked, axis=-1)
+    acceleration = study.tip[2] @ components(shapes.rows, "xyz")
+    size = np.linalg.norm(acceleration, axis=-1)
     still = size <= 1e-9 * max(float(size.max(initial=0.0)), 1e-9)
-    that_way = np.where(still[:, None], np.eye(asked.shape[1])[0], asked)
+    that_way = np.where(still[:, None], np.eye(acceleration.shape[1])[0], acceleration)
     allowed = np.where(still, np.nan, shapes.max_acceleration(that_way))
 
     def draw(axes: Axes) -> None:

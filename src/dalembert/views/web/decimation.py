@@ -44,8 +44,8 @@ def decimated(vertices: Points, triangles: Triangles, most: int) -> tuple[Points
 
 def used(vertices: Points, triangles: Triangles) -> tuple[Points, Triangles]:
     """The vertices that the triangles use, and the triangles renumbered accordingly."""
-    kept, numbers = np.unique(triangles, return_inverse=True)
-    return vertices[kept], numbers.reshape(-1, 3)
+    vertex_numbers, numbers = np.unique(triangles, return_inverse=True)
+    return vertices[vertex_numbers], numbers.reshape(-1, 3)
 
 
 def _proper(triangles: Triangles) -> Triangles:

@@ -15,7 +15,7 @@ from dalembert.compiler.quantities.emission import identifier, unit_of
 from dalembert.compiler.quantities.joints import quantity
 from dalembert.compiler.quantities.machine import CLOSED_FORM
 from dalembert.errors import DalembertError
-from dalembert.views.web.kernels import kept
+from dalembert.views.web.kernels import cached_bytes
 from dalembert.work.analysis.price import CHARACTER, DEGREE, MANY_JOINTS
 
 LONGEST_TAPE = 10_000  # largest number of operations that a page runs: about 100 kB of WebAssembly, 1 s to compile
@@ -49,7 +49,7 @@ def formulations_of(arm: Arm) -> tuple[list[Row], bytes | None]:
         return json.dumps(counts).encode() + b"\n" + module
 
     parts = ("formulations of a page", machine.identity(arm.mechanism), arm.name, str(LONGEST_TAPE))
-    head, _, module = kept(parts, made).partition(b"\n")
+    head, _, module = cached_bytes(parts, made).partition(b"\n")
     rows = [_row(**count) for count in json.loads(head)]
     rivals = quantity("inverse_dynamics", arm.mechanism).contenders(arm.mechanism)
     default = min((row for row in rows if row["name"] in rivals and row["compiled"]), key=_total)

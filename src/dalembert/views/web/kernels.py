@@ -56,10 +56,12 @@ def page_kernels(arm: Arm, space: Space | None) -> bytes:
         (module,) = (content for content in source.files.values() if isinstance(content, bytes))
         return module
 
-    return kept(("page", arm.name, identity(mechanism), *QUANTITIES, "released", f"reach {space}", *options), made)
+    return cached_bytes(
+        ("page", arm.name, identity(mechanism), *QUANTITIES, "released", f"reach {space}", *options), made
+    )
 
 
-def kept(parts: Sequence[str], make: Callable[[], bytes]) -> bytes:
+def cached_bytes(parts: Sequence[str], make: Callable[[], bytes]) -> bytes:
     """The result of ``make`` for these parts and the present source, taken from the kernel cache if available."""
     source = (digest_of_source(cache.PACKAGE.joinpath(*room.split("."))).hex() for room in OWN_SOURCE)
     return cache.cached(cache.key_of("wasm", *source, *parts), make)

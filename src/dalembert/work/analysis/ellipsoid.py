@@ -411,9 +411,9 @@ class Polytope:
     def volume(self) -> float:
         """2^m Σ |det| over every choice of m generators."""
         m, n = self.generators.shape
-        chosen = (self.generators[:, list(some)] for some in itertools.combinations(range(n), m))
+        minors = (self.generators[:, list(some)] for some in itertools.combinations(range(n), m))
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(2.0**m * sum(abs(np.linalg.det(G)) for G in chosen))
+            return float(2.0**m * sum(abs(np.linalg.det(G)) for G in minors))
 
     @property
     def vertices(self) -> Array:

@@ -128,7 +128,7 @@ class Conditioned:
     def thinned(self, quantity: Callable[[Stretch], Array]) -> Array:
         """A ``quantity`` (N, …) of the samples of a stretch, low-passed, at all kept samples: (count, …)."""
         blocks = self.blocks() if self.count else zip(self.pieces, self.kept, strict=True)
-        return np.concatenate([self.filtered(quantity(some), kept) for some, kept in blocks])
+        return np.concatenate([self.filtered(quantity(some), indices) for some, indices in blocks])
 
     def filtered(self, x: Array, at: NDArray[np.intp]) -> Array:
         """``x`` (N, …) low-passed, at the given samples only: (len(at), …)."""
@@ -161,10 +161,10 @@ class Conditioned:
 
     def blocks(self) -> Iterator[tuple[Stretch, NDArray[np.intp]]]:
         """(samples to compute, indices of the kept ones among them), one bounded block at a time."""
-        for piece, kept in zip(self.pieces, self.kept, strict=True):
+        for piece, indices in zip(self.pieces, self.kept, strict=True):
             size = max(1, max(BLOCK, WIDE * self.reach) // self.every)
-            for start in range(0, len(kept), size):
-                some = kept[start : start + size]
+            for start in range(0, len(indices), size):
+                some = indices[start : start + size]
                 first = int(some[0]) - self.reach
                 yield piece.part(slice(first, int(some[-1]) + self.reach + 1)), some - first
 

@@ -269,16 +269,16 @@ def raw_of(
     episodes: Episodes | None = None,
 ) -> Raw:
     """The contents of a file or a dict, before their meaning is determined."""
-    chosen = None if episodes is None else episodes_of(episodes)
+    spans = None if episodes is None else episodes_of(episodes)
     if isinstance(source, Mapping):
-        if chosen is not None:
+        if spans is not None:
             raise DalembertError(
                 "the log: episodes are requested, but only LeRobot datasets have them, and this is a dict"
             )
         return Raw("the log", arrays={str(name): values for name, values in source.items() if values is not None})
     if isinstance(source, str | os.PathLike):
         report = progress or (lambda fraction: None)
-        return read(Path(source), Request(tuple(arm.joint_names), topic, report, chosen))
+        return read(Path(source), Request(tuple(arm.joint_names), topic, report, spans))
     raise DalembertError(
         f"a log must be a path or a dict of arrays t, q, qd, tau, not {type(source).__name__}; give several as a list"
     )

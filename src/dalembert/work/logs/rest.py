@@ -103,9 +103,9 @@ def rests(qd: Array, speeds: Array, shortest: int) -> Rests:
         begins, ends, before = slow[first][long], slow[last][long] + 1, before[first][long]
         signs = np.zeros(len(quick) + 2, np.int8)
         signs[1:-1] = np.sign(column[quick])
-        ways = np.where(signs[before] != 0, signs[before], signs[before + 1])
+        directions = np.where(signs[before] != 0, signs[before], signs[before + 1])
         edges = np.zeros((2, len(column) + 1), np.int8)
-        edges[0, begins], edges[1, begins] = 1, ways
-        edges[0, ends], edges[1, ends] = edges[0, ends] - 1, edges[1, ends] - ways
+        edges[0, begins], edges[1, begins] = 1, directions
+        edges[0, ends], edges[1, ends] = edges[0, ends] - 1, edges[1, ends] - directions
         resting[:, j], direction[:, j] = np.cumsum(edges[:, :-1], axis=1, dtype=np.int8)
     return Rests(resting, direction)

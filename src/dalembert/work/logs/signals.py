@@ -26,7 +26,7 @@ HOTTEST = 200.0  # °C: no drive is warmer
 
 
 @dataclass
-class Found:
+class SignalColumns:
     """A quantity as stored in a file; unit: the ending of its name, units: those of its columns."""
 
     name: str
@@ -48,7 +48,7 @@ def missing(raw: Raw, group: str, what: str) -> DalembertError:
     )
 
 
-def find(raw: Raw, group: str, wanted: Any, rate: float | None = None) -> Found | None:
+def find(raw: Raw, group: str, wanted: Any, rate: float | None = None) -> SignalColumns | None:
     """A quantity under the name given by the user, or under a known name; with a ``rate``, t may be missing."""
     if wanted is not None:
         return _assigned(raw, group, wanted)
@@ -71,12 +71,12 @@ def find(raw: Raw, group: str, wanted: Any, rate: float | None = None) -> Found 
     return _named(raw, name, unit)
 
 
-def _named(raw: Raw, name: str, unit: str | None = None) -> Found:
+def _named(raw: Raw, name: str, unit: str | None = None) -> SignalColumns:
     units = tuple(raw.units.get(column) for column in raw.groups.get(name, ()))
-    return Found(name, raw.values(name), raw.joints.get(name), unit, units)
+    return SignalColumns(name, raw.values(name), raw.joints.get(name), unit, units)
 
 
-def _assigned(raw: Raw, group: str, wanted: Any) -> Found:
+def _assigned(raw: Raw, group: str, wanted: Any) -> SignalColumns:
     """The quantity named by ``columns``: an array, columns of an array, or columns of the table by name or number."""
     if isinstance(wanted, str) and wanted in raw.names:
         return _named(raw, wanted)
@@ -86,26 +86,26 @@ def _assigned(raw: Raw, group: str, wanted: Any) -> Found:
         matrix = np.asarray(raw.values(part[1]))
         if matrix.ndim != 2:
             raise raw.wrong(f"{part[1]} has shape {matrix.shape}; {wanted} needs a matrix", ShapeError)
-        return Found(wanted, matrix[:, raw.numbered(group, part[2], matrix.shape[1])])
+        return SignalColumns(wanted, matrix[:, raw.numbered(group, part[2], matrix.shape[1])])
     if raw.table is None:
         unknown = [word for word in words if word not in raw.arrays]
         if unknown:
             hint = nearest(str(unknown[0]), raw.names)
             raise raw.wrong(f"it has no '{unknown[0]}' for {group}; it has {raw.contents}{hint}")
         try:
-            return Found(label, np.column_stack([raw.values(word) for word in words]))
+            return SignalColumns(label, np.column_stack([raw.values(word) for word in words]))
         except DalembertError:
             raise
         except (TypeError, ValueError) as error:
             raise raw.wrong(f"{label:.60} cannot be combined into {group} ({error})", ShapeError) from None
     at = raw.assigned(group, wanted, raw.table.shape[1])
-    return Found(label, raw.columns(at), units=tuple(raw.units.get(column) for column in at))
+    return SignalColumns(label, raw.columns(at), units=tuple(raw.units.get(column) for column in at))
 
 
 # -- values ----------------------------------------------------------------------------------------
 
 
-def numeric(raw: Raw, quantity: Found) -> Array:
+def numeric(raw: Raw, quantity: SignalColumns) -> Array:
     """The values of a quantity as numbers; dates become seconds since 1970."""
     try:
         values = np.asarray(quantity.values)
@@ -132,7 +132,7 @@ def checked_rate(rate: Any) -> float | None:
     return value
 
 
-def time_of(raw: Raw, time: Found | None, unit: str | None, rate: float | None = None, count: int = 0) -> Array:
+def time_of(raw: Raw, time: SignalColumns | None, unit: str | None, rate: float | None = None, count: int = 0) -> Array:
     """t in s, from the unit given by the user, the unit in its name, or the only plausible unit.
 
     rate   sampling rate (Hz): t = k/rate for the ``count`` rows of a log without time
@@ -219,14 +219,14 @@ def _rated(raw: Raw, name: str, t: Array, step: float, unit: str | None, rate: f
     )
 
 
-def rows_of(raw: Raw, quantity: Found | None, n: int) -> int:
+def rows_of(raw: Raw, quantity: SignalColumns | None, n: int) -> int:
     """Number of instants of a quantity of n joints, which may be transposed."""
     shape = () if quantity is None else numeric(raw, quantity).shape
     return 0 if not shape else shape[1] if len(shape) == 2 and shape[0] == n != shape[1] else shape[0]
 
 
 def group_of(
-    raw: Raw, group: str, quantity: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
+    raw: Raw, group: str, quantity: SignalColumns, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
 ) -> Array:
     """One quantity as (N, n) in SI, with columns in the order of the arm's joints."""
     values, name = numeric(raw, quantity), quantity.name
@@ -264,7 +264,7 @@ def group_of(
 
 
 def temperature_of(
-    raw: Raw, quantity: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
+    raw: Raw, quantity: SignalColumns, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
 ) -> Array:
     """Temperatures (N, n) in °C; a single column applies to all joints."""
     values = numeric(raw, quantity)
@@ -273,7 +273,7 @@ def temperature_of(
         values = np.repeat(values.reshape(count, 1), arm.n, axis=1) + offset
     else:
         own = [unit or x or quantity.unit for x in quantity.units or [None] * values.shape[-1]]
-        plain = Found(quantity.name, values + celsius(raw.source, own), quantity.joints)
+        plain = SignalColumns(quantity.name, values + celsius(raw.source, own), quantity.joints)
         values = group_of(raw, "temperature", plain, arm, count, names, None)
     stated = unit or quantity.unit or any(quantity.units)
     middle = float(np.nanmedian(values)) if np.isfinite(values).any() else 0.0

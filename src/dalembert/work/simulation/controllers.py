@@ -320,7 +320,7 @@ class Adaptive(Controller):
                 )
             model = own
         super().__init__(lambda_, kd, motion, model)
-        self.gamma, self.chosen = self._gain("gamma", gamma), parameters
+        self.gamma, self.adapted_set = self._gain("gamma", gamma), parameters
         self._bases: dict[Any, BaseParameters] = {}
         if not self.gamma.any():
             self.law, self.constants = "passivity", ("kp", "kd")
@@ -344,11 +344,11 @@ class Adaptive(Controller):
 
     def _adapted(self, arm: Arm, friction: bool) -> tuple[ParameterSet, tuple[int, ...], Array]:
         """(a set, indices of its adapted parameters, initial values of these or of their combinations)."""
-        if isinstance(self.chosen, ParameterSet):
-            adapted = tuple(range(self.chosen.size))
-            self._check([self.chosen.members[k] for k in adapted], friction)
-            return self.chosen, adapted, self.chosen.values
-        base = self.chosen or self._base(self.model or arm, friction)
+        if isinstance(self.adapted_set, ParameterSet):
+            adapted = tuple(range(self.adapted_set.size))
+            self._check([self.adapted_set.members[k] for k in adapted], friction)
+            return self.adapted_set, adapted, self.adapted_set.values
+        base = self.adapted_set or self._base(self.model or arm, friction)
         self._check([base.parameters.members[k] for k in base.independent], friction)
         return base.parameters, base.independent, base.values
 

@@ -13,7 +13,7 @@ from dalembert.base.tables.signal_columns import factors
 from dalembert.work.logs.formats.raw import Raw
 from dalembert.work.logs.log import raw_of
 from dalembert.work.logs.log_units import sliding_joints
-from dalembert.work.logs.signals import Found, find, joint_order, numeric, same_count
+from dalembert.work.logs.signals import SignalColumns, find, joint_order, numeric, same_count
 
 
 def read_states(path: str | os.PathLike[str], arm: Arm) -> tuple[Array, Array | None]:
@@ -38,12 +38,12 @@ def read_states(path: str | os.PathLike[str], arm: Arm) -> tuple[Array, Array | 
     return positions, speeds
 
 
-def _values(raw: Raw, arm: Arm, group: str, found: Found) -> Array:
-    values: Any = numeric(raw, found)
+def _values(raw: Raw, arm: Arm, group: str, columns: SignalColumns) -> Array:
+    values: Any = numeric(raw, columns)
     values = values.reshape(-1, 1) if values.ndim == 1 and arm.n == 1 else np.atleast_2d(values)
-    units = list(found.units) or [found.unit] * values.shape[-1]
-    if found.joints is not None:
-        order, _ = joint_order(raw.source, "table", found.joints, arm, "")
+    units = list(columns.units) or [columns.unit] * values.shape[-1]
+    if columns.joints is not None:
+        order, _ = joint_order(raw.source, "table", columns.joints, arm, "")
         values, units = values[:, order], [units[k] for k in order]
     same_count(arm, values.shape[-1], raw.source, group)
     return np.asarray(values * factors(raw.source, group, units, sliding_joints(arm))[0], np.float64)

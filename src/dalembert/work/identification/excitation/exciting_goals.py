@@ -190,14 +190,14 @@ def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRe
             f"duration is {duration:g} s, and the low-pass at {record.cutoff:.3g} Hz of the earlier fit removes "
             f"{REACH / record.cutoff:.3g} s at each end; give more than {2 * REACH / record.cutoff:.3g} s"
         )
-    chosen = _goal(goal, arm, base, record)
-    known = information_of(record, chosen.forgotten)
-    prior = np.zeros_like(chosen.wanted)
+    target = _goal(goal, arm, base, record)
+    known = information_of(record, target.forgotten)
+    prior = np.zeros_like(target.wanted)
     prior[: base.rank, : base.rank] = known
-    chosen, notes = _within_reach(chosen, base, prior, record)
+    target, notes = _within_reach(target, base, prior, record)
     if any(base.parameters.members[k].loaded for k in base.independent):
         notes.append("load-dependent friction is included, but the search treats the load as constant")
-    return Aim(chosen, prior, seconds, tuple(notes))
+    return Aim(target, prior, seconds, tuple(notes))
 
 
 def forecast(aim: Aim, gained: Array) -> Forecast:
@@ -285,12 +285,12 @@ def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: Fit
     if choice not in LOADS:
         raise DalembertError(f"there is no goal '{text}'; use payload:body for all ten parameters, or payload:mass-com")
     load = LoadColumns(arm)
-    chosen = [k for k, name in enumerate(load.names) if name in LOADS[choice]]
+    load_columns = [k for k, name in enumerate(load.names) if name in LOADS[choice]]
     b, size = base.rank, base.rank + len(load.names)
     usual = _usual(load.columns(*showing_states(base.parameters, USUAL, seed=3)[:3]), record)
     wanted = np.zeros(size)
-    wanted[[b + k for k in chosen]] = usual[chosen] ** 2 / len(chosen)
-    rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in chosen)
+    wanted[[b + k for k in load_columns]] = usual[load_columns] ** 2 / len(load_columns)
+    rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in load_columns)
     measure = "root mean square of the standard deviations of the load, as torques relative to the noise"
     return Goal(text, measure, np.diag(wanted), rows, load, tuple(_lossy(base)))
 
@@ -341,6 +341,6 @@ def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRec
         )
     note = f"{never} cannot be determined, because {words}; first plan a motion for the goal 'parameters'"
     rows = tuple(row for row, within in zip(goal.rows, reached, strict=True) if within)
-    kept = np.diag(sum(row.Q for row in rows)) > 0
-    wanted = np.where(np.outer(kept, kept), goal.wanted, 0.0) * len(goal.rows) / len(rows)
+    determined = np.diag(sum(row.Q for row in rows)) > 0
+    wanted = np.where(np.outer(determined, determined), goal.wanted, 0.0) * len(goal.rows) / len(rows)
     return replace(goal, rows=rows, wanted=wanted), [note]

@@ -137,10 +137,10 @@ def base_parameters_of(
     arm: Arm, lengths: str | None = None, tolerance: float | None = None, **columns: Any
 ) -> BaseParameters | SymbolicBaseParameters:
     """See :meth:`dalembert.Arm.base_parameters`."""
-    chosen = ParameterSet(arm, **columns)
+    selection = ParameterSet(arm, **columns)
     if lengths is None:
-        return base_parameters(chosen, tolerance=TOLERANCE if tolerance is None else tolerance)
-    return symbolic_base_parameters(chosen, lengths)
+        return base_parameters(selection, tolerance=TOLERANCE if tolerance is None else tolerance)
+    return symbolic_base_parameters(selection, lengths)
 
 
 def has_formula(parameter: Parameter) -> bool:

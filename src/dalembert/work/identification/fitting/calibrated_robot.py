@@ -40,7 +40,7 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     if _possible(base, phi):
         return phi, []
     try:
-        return _exactly(base, ConsistentProblem(base, Belief(), settled=True).exactly(values), values), []
+        return _exactly(base, ConsistentProblem(base, Belief(), exact=True).exactly(values), values), []
     except MissingExtraError as missing:
         return phi, [f"the nearest parameters are not physically consistent, and {missing}"]
     except DalembertError:
@@ -80,7 +80,7 @@ def _possible(base: BaseParameters, phi: Array) -> bool:
     for J in map(entries, links_of(base.parameters).own(phi)):
         if np.linalg.eigvalsh(J)[0] < -1e-9 * max(np.abs(J).max(), 1e-12):
             return False
-    return bool((phi[signed(base, settled=True)] >= 0).all())
+    return bool((phi[signed(base, exact=True)] >= 0).all())
 
 
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
@@ -205,9 +205,9 @@ def _impossible(robot: Robot) -> list[str]:
 
 def _links(robot: Robot, name: str, before: Array, wanted: Array) -> tuple[dict[str, Link], list[str]]:
     """A link that, with what is fixed to it, has the ten parameters ``wanted`` instead of ``before``; and notes."""
-    kept = _body(wanted - (before - ten(robot.link(name).inertia)))
-    if kept is not None and kept.impossible() is None:
-        return {name: replace(robot.link(name), inertia=kept, physical=True)}, []
+    body = _body(wanted - (before - ten(robot.link(name).inertia)))
+    if body is not None and body.impossible() is None:
+        return {name: replace(robot.link(name), inertia=body, physical=True)}, []
     whole = _body(wanted)
     if whole is None:
         return {}, [f"link '{name}' keeps its inertia: its identified parameters have moments but no mass"]

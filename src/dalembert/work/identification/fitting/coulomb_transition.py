@@ -31,7 +31,10 @@ def turn_overs(base: BaseParameters, ready: Conditioned, weights: Array, step: P
     n, by_joint = base.parameters.arm.n, base.joint_columns
     widths, centres = np.zeros(n), np.zeros(n)
     rows = np.concatenate(
-        [ready.low_passed(by_joint.rows(*piece.states, piece.temperature), kept) for piece, kept in ready.blocks()],
+        [
+            ready.low_passed(by_joint.rows(*piece.states, piece.temperature), indices)
+            for piece, indices in ready.blocks()
+        ],
         axis=1,
     )
     for j, part in enumerate(by_joint.parts):

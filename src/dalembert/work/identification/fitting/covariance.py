@@ -163,17 +163,17 @@ class BlockFit:
         """
         b, n = self.segments.size, len(self.weights)
         free = [k for k in range(b) if k not in self.fixed]
-        chosen = np.zeros((b + n, len(free) + lags))
-        chosen[free, range(len(free))] = 1.0
-        chosen[b:, len(free) :] = np.eye(n) if lags == n else 1.0
+        selector = np.zeros((b + n, len(free) + lags))
+        selector[free, range(len(free))] = 1.0
+        selector[b:, len(free) :] = np.eye(n) if lags == n else 1.0
         A, c = self.segments.normal(self.weights, self.values, self.lag, together)
-        A, c = chosen.T @ A @ chosen, c @ chosen
+        A, c = selector.T @ A @ selector, c @ selector
         whole = A.sum(axis=0)
         d = 1.0 / np.sqrt(np.maximum(np.diag(whole), 1e-300))
         size, U = np.linalg.eigh(whole * d[:, None] * d)
-        kept = size > 1e-13 * size.max(initial=0.0)
-        T = (d[:, None] * U[:, kept]) / np.sqrt(size[kept])
-        H, s, back = T.T @ A @ T, c @ T, chosen @ T
+        regular = size > 1e-13 * size.max(initial=0.0)
+        T = (d[:, None] * U[:, regular]) / np.sqrt(size[regular])
+        H, s, back = T.T @ A @ T, c @ T, selector @ T
         best = s.sum(axis=0)
         return H, s - H @ best, back, back @ best
 

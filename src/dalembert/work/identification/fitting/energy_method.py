@@ -91,8 +91,8 @@ def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, A
     w, slope = window(ready)
     half = len(w) // 2
     size = max(1, max(BLOCK, 8 * half) // ready.every)
-    for piece, kept in zip(ready.pieces, ready.kept, strict=True):
-        inside = kept[(kept >= half) & (kept < len(piece.t) - half)]
+    for piece, indices in zip(ready.pieces, ready.kept, strict=True):
+        inside = indices[(indices >= half) & (indices < len(piece.t) - half)]
         for start in range(0, len(inside), size):
             some = inside[start : start + size]
             first = int(some[0]) - half

@@ -237,19 +237,19 @@ class _LogFit:
     def parameters(self, rotor: bool) -> tuple[ParameterSet, list[str]]:
         """The parameters of the model, with shapes of friction found from the log, and notes on them."""
         arm, model, equations = self.arm, self.model, self.equations
-        chosen, notes = parameter_set(arm, model, rotor, self.log.mean_temperature)
+        model_parameters, notes = parameter_set(arm, model, rotor, self.log.mean_temperature)
         notes += [
             f"{part.source}: it has no temperature, although friction is to depend on it; the mean of the other runs is used"
             for part in self.log.separate
-            if chosen.heated and part.temperature is None
+            if model_parameters.heated and part.temperature is None
         ]
         if model.sigmoid not in (None, False):
-            widths, centres, remarks = equations.sigmoids(model.sigmoid, chosen)
-            chosen, notes = chosen.with_terms(gradual_terms(arm, widths, centres)), notes + remarks
+            widths, centres, remarks = equations.sigmoids(model.sigmoid, model_parameters)
+            model_parameters, notes = model_parameters.with_terms(gradual_terms(arm, widths, centres)), notes + remarks
         if model.stribeck not in (None, False):
-            speeds, remarks = equations.stribeck_speeds(model.stribeck, chosen)
-            chosen, notes = chosen.with_terms(stribeck_terms(arm, speeds)), notes + remarks
-        return chosen, notes
+            speeds, remarks = equations.stribeck_speeds(model.stribeck, model_parameters)
+            model_parameters, notes = model_parameters.with_terms(stribeck_terms(arm, speeds)), notes + remarks
+        return model_parameters, notes
 
     def solved(self, parameters: ParameterSet, loaded: KnownLoad | None, quickly: bool = False) -> Identification:
         """The result; ``quickly`` replaces the many iterations of a robust fit by weighted least squares."""
@@ -273,8 +273,8 @@ def _suspected(
     """Warnings about the runs that are long enough for the cut-off, of many only the longest; what all episodes of a
     dataset have in common is reported for the first alone."""
     starts, warned = np.array([piece.t[0] for piece in ready.pieces]), dict[tuple[str, ...], str]()
-    kept = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
-    for part in sorted(kept, key=len, reverse=True)[:MOST_RUNS] if len(kept) > MOST_RUNS else kept:
+    near = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
+    for part in sorted(near, key=len, reverse=True)[:MOST_RUNS] if len(near) > MOST_RUNS else near:
         for check, sentence in findings(arm, part, condition(part, **how) if whole.parts else ready, reading):
             warned.setdefault((check,) if EPISODE in part.source else (check, sentence), sentence)
     return list(warned.values())
@@ -292,7 +292,7 @@ def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: boo
 
 
 def _with_load(
-    chosen: ParameterSet, solved: Callable[[ParameterSet], Identification]
+    model_parameters: ParameterSet, solved: Callable[[ParameterSet], Identification]
 ) -> tuple[ParameterSet, list[str], list[str]]:
     """The set with the loads of its load-dependent terms, found by fixed-point iteration, notes and warnings: each fit
     uses the load of the previous one.
@@ -300,20 +300,20 @@ def _with_load(
     The first fit uses the load of the arm as given. If the iteration does not converge, or a fit becomes worse than an
     earlier one, the load of the fit that explains the torques best with its own load is kept.
     """
-    names = [parameter.name for parameter in chosen.members if parameter.loaded]
+    names = [parameter.name for parameter in model_parameters.members if parameter.loaded]
     if not names:
-        return chosen, [], []
-    before, best, error, least = np.zeros(1), chosen, np.inf, np.inf
-    count, settled = 0, False
-    while not settled and count < LOADS:
-        fit = solved(chosen)
+        return model_parameters, [], []
+    before, best, error, least = np.zeros(1), model_parameters, np.inf, np.inf
+    count, converged = 0, False
+    while not converged and count < LOADS:
+        fit = solved(model_parameters)
         error = _with_own_load(fit).relative_error
-        best, least = (chosen, error) if error < least else (best, least)
-        chosen = replace(chosen, load_from=fit.full)
+        best, least = (model_parameters, error) if error < least else (best, least)
+        model_parameters = replace(model_parameters, load_from=fit.full)
         change, before = np.linalg.norm(fit.run.predicted - before), fit.run.predicted
-        count, settled = count + 1, bool(change <= SETTLED * np.linalg.norm(before))
-    if settled and error <= WORSE * least + SETTLED:
-        return chosen, [f"the load-dependent friction ({some(names)}) converged after {count} fits"], []
+        count, converged = count + 1, bool(change <= SETTLED * np.linalg.norm(before))
+    if converged and error <= WORSE * least + SETTLED:
+        return model_parameters, [f"the load-dependent friction ({some(names)}) converged after {count} fits"], []
     return best, [], [
         f"the log does not determine the load of {some(names)}, and the best of {count} fits is kept; remove terms that other "
         "terms can replace"

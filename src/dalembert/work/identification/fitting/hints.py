@@ -128,10 +128,10 @@ def _shares(fit: Identification, candidates: Sequence[tuple[Parameter, ...]]) ->
 def _seen(run: PredictedRun, by_joint: JointColumns, columns: Sequence[Parameter]) -> tuple[Array, Array]:
     """(Y, C): the columns of every joint's equations, and those of the candidates, low-passed: (rows, M), (k, n, M)."""
     ready, held, unit_torques, seen = run.conditioned, list[Array](), list[Array](), 0
-    for piece, kept in ready.blocks():
-        held.append(ready.low_passed(by_joint.rows(*piece.states, piece.temperature), kept))
+    for piece, indices in ready.blocks():
+        held.append(ready.low_passed(by_joint.rows(*piece.states, piece.temperature), indices))
         states = States(by_joint.parameters.arm, *piece.states)
-        unit_torques.append(ready.low_passed(np.concatenate([column.column(states).T for column in columns]), kept))
+        unit_torques.append(ready.low_passed(np.concatenate([column.column(states).T for column in columns]), indices))
         seen += len(piece.t)
         if seen > MOST:
             break

@@ -36,13 +36,13 @@ class JointColumns:
         self.columns = [np.flatnonzero(row) for row in seen[:, list(columns)]]
         counts = [len(places) for places in self.columns]
         self.parts = [slice(end - count, end) for end, count in zip(np.cumsum(counts).tolist(), counts, strict=True)]
-        chosen = np.array(columns, np.intp)[np.concatenate(self.columns)]
-        joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[chosen]
+        indices = np.array(columns, np.intp)[np.concatenate(self.columns)]
+        joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[indices]
         self._rows = np.flatnonzero(sources >= 0)  # columns computed by the kernel, and their positions
         self._width = len(parameters.arm.parameters)
         self._flat = (joints * self._width + sources)[self._rows]
         self._joints = joints
-        self._more = [(int(row), int(joints[row]), int(chosen[row])) for row in np.flatnonzero(sources < 0)]
+        self._more = [(int(row), int(joints[row]), int(indices[row])) for row in np.flatnonzero(sources < 0)]
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
         """(columns of all joints, samples) for states (samples, n), with temperatures (°C) if columns depend on them."""

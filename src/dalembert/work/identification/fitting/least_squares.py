@@ -261,14 +261,14 @@ def essential(values: Array, covariance: Array, fixed: tuple[int, ...], least: f
     """
     size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     v, C = values / size, covariance / np.outer(size, size)
-    kept = [k for k in range(len(values)) if k not in fixed]
-    while len(kept) > 1:
-        spread = np.maximum(np.diag(C)[kept], 1e-12)
-        t = np.abs(v[kept]) / np.sqrt(spread)
+    remaining = [k for k in range(len(values)) if k not in fixed]
+    while len(remaining) > 1:
+        spread = np.maximum(np.diag(C)[remaining], 1e-12)
+        t = np.abs(v[remaining]) / np.sqrt(spread)
         worst = int(np.argmin(t))
         if t[worst] >= least:
             break
-        k = kept.pop(worst)
+        k = remaining.pop(worst)
         pull = C[:, k] / spread[worst]
         v, C = v - pull * v[k], C - np.outer(pull, C[k])
-    return kept
+    return remaining

@@ -99,11 +99,11 @@ class LogEquations:
         counts, done = np.zeros(self.arm.n, int), 0
         holding = self._holding(by_joint)
         residual = np.zeros((0 if weigh is None else ready.count, self.arm.n))
-        for piece, kept in ready.blocks():
-            at = slice(done, done + len(kept))
+        for piece, indices in ready.blocks():
+            at = slice(done, done + len(indices))
             held = None if holding is None else holding[1][:, at]
-            rows, tau, slope = self._rows(by_joint, piece, kept, held)
-            moving = np.abs(piece.qd[kept]) >= self.zone
+            rows, tau, slope = self._rows(by_joint, piece, indices, held)
+            moving = np.abs(piece.qd[indices]) >= self.zone
             weights = np.where(moving, 1.0, self.at_rest)
             if weigh is not None and values is not None:
                 parts = zip(by_joint.columns, by_joint.parts, strict=True)
@@ -115,7 +115,7 @@ class LogEquations:
                 sums.take(j, equations)
                 upper[j] = taken_in(upper[j], equations.T)
             counts += moving.sum(axis=0)
-            done += len(kept)
+            done += len(indices)
             del rows, tau, slope  # frees memory before the next block
             self.step("regressor", done / ready.count)
         segments = Segments(sums.G, tuple(by_joint.columns), base.rank, self.lagging)
@@ -152,7 +152,7 @@ class LogEquations:
         return np.column_stack([values[columns] @ rows[part] for columns, part in parts])
 
     def _rows(
-        self, by_joint: JointColumns, piece: Stretch, kept: NDArray[np.intp], held: Array | None
+        self, by_joint: JointColumns, piece: Stretch, indices: NDArray[np.intp], held: Array | None
     ) -> tuple[Array, Array, Array]:
         """A block's low-passed columns (columns of all joints, m), torques (n, m) and their derivatives.
 
@@ -160,11 +160,11 @@ class LogEquations:
         """
         low_passed, full = self.ready.low_passed, self._held is not None
         slope = np.gradient(piece.tau, 1.0 / self.ready.rate, axis=0)
-        tau, slope = low_passed(piece.tau.T, kept), low_passed(slope.T, kept)
+        tau, slope = low_passed(piece.tau.T, indices), low_passed(slope.T, indices)
         if held is not None and full:
             return held, tau, slope
         q, qd, qdd = piece.states
-        rows = low_passed(by_joint.rows(q, np.where(self.still, 0.0, qd), qdd, piece.temperature), kept)
+        rows = low_passed(by_joint.rows(q, np.where(self.still, 0.0, qd), qdd, piece.temperature), indices)
         if held is not None:
             held[:] = rows
         return rows, tau, slope
@@ -177,7 +177,7 @@ class LogEquations:
         lags = BlockFit(joints.segments, plain.weights, plain.values, 0.0, fixed).lags()
         return lags.lag if lags.certain else 0.0
 
-    def settled(self, lag: float) -> LogEquations:
+    def with_lag(self, lag: float) -> LogEquations:
         """The same equations with the torques shifted earlier by ``lag`` (s) for good."""
         other = self.of(self.ready.earlier_torques(lag))
         other.lag = lag
@@ -200,8 +200,10 @@ class LogEquations:
             base, joints = self.prepared(parameters.with_terms(stribeck_terms(self.arm, speeds)))
             fixed = lsq.undetermined(joints.together(), typical_sizes(base))
             tried.append(lsq.squares(joints, lsq.least_squares(joints, base.values, fixed, 1).values))
-        chosen = np.maximum(np.array(STRIBECK_SPEEDS)[np.argmin(tried, axis=0)] * self.fastest, 1e-9)
-        return chosen, [f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s"]
+        best_speeds = np.maximum(np.array(STRIBECK_SPEEDS)[np.argmin(tried, axis=0)] * self.fastest, 1e-9)
+        return best_speeds, [
+            f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in best_speeds)} rad/s"
+        ]
 
     def sigmoids(
         self, value: bool | float | Sequence[float], parameters: ParameterSet
@@ -254,8 +256,8 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
     parameters = base.parameters
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
     squares = 0.0
-    for piece, kept in ready.blocks():
-        part = piece.part(kept)
+    for piece, indices in ready.blocks():
+        part = piece.part(indices)
         squares = squares + np.sum(parameters.regressor(*part.states, part.temperature) ** 2, axis=0)
     usual = np.sqrt(squares / ready.count)  # (n, p)
     return np.min(np.where(usual > 0, size[:, None] / np.maximum(usual, 1e-300), np.inf), axis=0)

@@ -209,33 +209,33 @@ def parameter_set(
             f"the friction of joint '{arm.joint_names[heated[0]]}' is to depend on the temperature, but the log has none; log "
             "temperature1, temperature2, … or one temperature for all joints (°C), or remove 'temperature' from terms"
         )
-    chosen = ParameterSet(
+    parameters = ParameterSet(
         arm, friction, two_sided, offset, rotor, drives=drives, heated=heated,
         mean_temperature=temperature if heated else None,
     )  # fmt: skip
     balanced = balance_terms(arm, () if model.balance is None else model.balance)
     wanted = (*balanced, *terms)
-    notes = _replaced(chosen, wanted)
-    chosen = chosen.with_terms(wanted)
-    _check_losses(chosen)
-    return chosen, notes
+    notes = _replaced(parameters, wanted)
+    parameters = parameters.with_terms(wanted)
+    _check_losses(parameters)
+    return parameters, notes
 
 
-def _replaced(chosen: ParameterSet, requests: Sequence[JointTerm]) -> list[str]:
+def _replaced(parameters: ParameterSet, requests: Sequence[JointTerm]) -> list[str]:
     """Notes on terms of the arm that are replaced by requested ones, such as load-dependent friction by gear losses."""
-    names = [joint.name for joint in chosen.arm.robot.tree_joints]
+    names = [joint.name for joint in parameters.arm.robot.tree_joints]
     return [
         f"'{own.name}' of joint '{names[j]}' is replaced by the requested '{term.name}': a joint has one of the two"
-        for j, own in chosen.further
+        for j, own in parameters.further
         for k, term in requests
         if j == k and kind_of(own) == kind_of(term) and own.name != term.name
     ]
 
 
-def _check_losses(chosen: ParameterSet) -> None:
+def _check_losses(parameters: ParameterSet) -> None:
     """Raise an error for two load-dependent losses at one joint: 'load' equals 'gear' with two equal coefficients."""
-    losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
-    for j, joint in enumerate(chosen.arm.robot.tree_joints):
+    losses = [(j, term.name) for j, term in parameters.further if "load" in term.of]
+    for j, joint in enumerate(parameters.arm.robot.tree_joints):
         names = [name for k, name in losses if k == j]
         if len(names) > 1:
             raise DalembertError(

@@ -137,8 +137,8 @@ class ConsistentProblem:
     """The physically consistent parameters nearest to the estimate from a log: one cone program for any number of logs.
 
     ``levels`` are the sizes of friction and other columns that are not inertias, which a prior limits. Of the base
-    parameters in ``kept``, which the log does not determine, those of friction keep the arm's value if there is no
-    prior. ``settled`` is for base parameters that are given (:meth:`exactly`).
+    parameters in ``undetermined``, which the log does not determine, those of friction keep the arm's value if there is no
+    prior. ``exact`` is for base parameters that are given (:meth:`exactly`).
 
     The unknowns are the parameters divided by their usual sizes. With an entropic prior each link has 14 more: log det
     X ≥ Σ log D_ii for X ⪰ Z D⁻¹ Zᵀ, with Z a lower triangle with the diagonal D.
@@ -152,8 +152,8 @@ class ConsistentProblem:
     """
 
     def __init__(
-        self, base: BaseParameters, belief: Belief, levels: Array | None = None, kept: Sequence[int] = (),
-        settled: bool = False,
+        self, base: BaseParameters, belief: Belief, levels: Array | None = None, undetermined: Sequence[int] = (),
+        exact: bool = False,
     ) -> None:  # fmt: skip
         self.base, self.belief, self.notes = base, belief, list[str]()
         parameters, prior = base.parameters, belief.prior
@@ -164,17 +164,17 @@ class ConsistentProblem:
         self.size, self.links = size, links_of(parameters)
         values = start if prior is None else replace(parameters, arm=prior, terms=parameters.further).values
         believed = map(entries, self.links.own(values))
-        self._entropic = prior is not None and belief.kind == "entropic" and not settled
+        self._entropic = prior is not None and belief.kind == "entropic" and not exact
         names = self.links.names
         beside = [self._prior(J0, name) if self._entropic else None for J0, name in zip(believed, names, strict=True)]
         self.program = ConeProgram(p + 14 * sum(axes is not None for axes in beside))
         self._curvature = np.zeros(p)  # of the quadratic part
-        if prior is not None and not settled:
+        if prior is not None and not exact:
             self._believe(values, loose)
         unit = np.eye(self.program.size)[:p]
-        at = signed(base, settled=settled)
+        at = signed(base, exact=exact)
         self.program.not_negative(unit[at], np.zeros(len(at)))
-        unseen = [base.independent[k] for k in kept if base.independent[k] in loose and prior is None]
+        unseen = [base.independent[k] for k in undetermined if base.independent[k] in loose and prior is None]
         self.program.zero(unit[unseen], start[unseen] / size[unseen])
         own, first = self.links.own(start), p
         for i, axes in enumerate(beside):
@@ -186,7 +186,7 @@ class ConsistentProblem:
                 self._diverge(*self._pseudo_inertia(i, axes), first)
                 first += 14
         self._bound(belief.bounds or {})
-        if settled:
+        if exact:
             self._pull(range(p), start, size)
         elif not (self.program.weights.any() or self.program.slope.any()):
             self._pull(range(p), start, size / np.sqrt(2.0 * NEAREST))
@@ -208,7 +208,7 @@ class ConsistentProblem:
         return phi, curvature, notes
 
     def exactly(self, values: Array) -> Array:
-        """The nearest physically consistent φ (p,) with given base parameters, for a ``settled`` problem."""
+        """The nearest physically consistent φ (p,) with given base parameters, for a ``exact`` problem."""
         self.program.zero(self._wide(np.eye(len(values))), values)
         return self._found(np.zeros((0, self.program.size)), np.zeros(0), 1.0)[0]
 
@@ -293,12 +293,12 @@ class ConsistentProblem:
                 self.program.not_negative(row, np.array([form @ links.constants[i]]))
 
 
-def signed(base: BaseParameters, settled: bool = False) -> list[int]:
+def signed(base: BaseParameters, exact: bool = False) -> list[int]:
     """The columns that must be nonnegative: rotors have inertia, friction dissipates energy, springs pull back.
 
-    If ``settled``, only those that share a base parameter with others: columns determined on their own are not changed.
+    If ``exact``, only those that share a base parameter with others: columns determined on their own are not changed.
     """
-    alone = [base.independent[r] for r, row in enumerate(base.K) if np.count_nonzero(row) == 1] if settled else []
+    alone = [base.independent[r] for r, row in enumerate(base.K) if np.count_nonzero(row) == 1] if exact else []
     return [k for k, parameter in enumerate(base.parameters.members) if parameter.signed and k not in alone]
 
 

@@ -284,10 +284,10 @@ class Identification:
     def _predicted(self, whole: Log) -> Array:
         """The torques at every row of one run, or of several runs in one file."""
         t = whole.t if whole.instants is None else whole.instants
-        kept = np.arange(len(whole)) if whole.kept is None else whole.kept
+        positions = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
         runs = np.split(np.arange(len(whole)), np.flatnonzero(np.diff(whole.t) < 0) + 1)
-        ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
+        ends = [*(int(positions[run[0]]) for run in runs[1:]), len(t)]
         begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
             rows = slice(begin, end)

@@ -41,7 +41,7 @@ def solution(
     """The parameters by ``method``; with a ``belief``, physically consistent ones. ``loaded``: a run with a known payload."""
     lag, notes = equations.lag, list[str]()
     if lag is None:
-        lag, equations = joints.lag, equations.settled(joints.lag)
+        lag, equations = joints.lag, equations.with_lag(joints.lag)
         if 1e3 * abs(lag) >= TOLD_LAG:
             word = "later" if lag > 0 else "earlier"
             notes.append(f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected")
@@ -167,7 +167,7 @@ def correlation_times(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
     ends = [log.t.max() for log in ready.log.separate]
     starts = [piece.t[0] for piece in ready.pieces]
     runs = np.searchsorted(ends, starts) if ready.log.parts else np.zeros(len(starts), int)
-    cuts = np.cumsum([len(kept) for kept in ready.kept])[:-1]
+    cuts = np.cumsum([len(indices) for indices in ready.kept])[:-1]
     times = []
     for j in range(run.residual.shape[1]):
         use = np.split(moving[:, j], cuts)
@@ -220,13 +220,13 @@ def _total(equations: LogEquations, base: BaseParameters, joints: JointTriangles
     load = TipLoad(arm)
     triangles = [np.zeros((0, b + 10 + n)) for _ in range(n)]
     for ready in (equations.ready, loaded.run):
-        for piece, kept in ready.blocks():
-            Y = ready.filtered(base.regressor(*piece.states, piece.temperature), kept)
-            tau = ready.filtered(piece.tau, kept)
+        for piece, indices in ready.blocks():
+            Y = ready.filtered(base.regressor(*piece.states, piece.temperature), indices)
+            tau = ready.filtered(piece.tau, indices)
             Y_L = np.zeros((*tau.shape, 10))
             if ready is loaded.run:
-                Y_L = ready.filtered(load.regressor(piece), kept)
-            moving = np.abs(piece.qd[kept]) >= equations.zone
+                Y_L = ready.filtered(load.regressor(piece), indices)
+            moving = np.abs(piece.qd[indices]) >= equations.zone
             for j in range(n):
                 use = moving[:, j]
                 V = np.zeros((int(use.sum()), n))
@@ -247,8 +247,8 @@ def _total(equations: LogEquations, base: BaseParameters, joints: JointTriangles
             )
         known = ten.copy()
         known[1 + moments] = 0.0
-        chosen = [*range(b), *(b + 1 + moments)]
-        reduced = [np.column_stack([E[:, chosen], E[:, b : b + 10] @ known, E[:, b + 10 :]]) for E in triangles]
+        unknowns = [*range(b), *(b + 1 + moments)]
+        reduced = [np.column_stack([E[:, unknowns], E[:, b : b + 10] @ known, E[:, b + 10 :]]) for E in triangles]
         start, gains, covariance, weights = lsq.total(reduced, alone.noise, start, held, times)
         com = np.zeros(3)
         com[moments] = start[b:] / mass
@@ -294,10 +294,10 @@ def _condition(R: Array) -> float:
     return float(np.linalg.cond(R)) if R.size else float("inf")
 
 
-def _joints_of(base: BaseParameters, chosen: list[int]) -> str:
+def _joints_of(base: BaseParameters, unknowns: list[int]) -> str:
     """The joints that some base parameters belong to, in words; user-defined columns by their own names."""
     bodies, joints = base.parameters.arm.mechanism.tree.bodies, [base.parameters.joints[c] for c in base.independent]
-    return some(sorted({bodies[joints[k]].name if joints[k] >= 0 else base.names[k] for k in chosen}))
+    return some(sorted({bodies[joints[k]].name if joints[k] >= 0 else base.names[k] for k in unknowns}))
 
 
 def _doubts(fit: Identification, fixed: tuple[int, ...], typical: Array) -> list[str]:

@@ -116,12 +116,12 @@ def fit_drives(
     free, x = _seen(triangles, mean[p:]) if bodies is None else np.arange(p), mean.copy()
     if bodies is not None:
         prior[:p, :p], mean[:p] = bodies.precision, bodies.mean
-    chosen = free if gains is None else np.concatenate([free, p + np.arange(n)])
+    active = free if gains is None else np.concatenate([free, p + np.arange(n)])
     noise = np.array([max(float(np.linalg.norm(E[:, p])), 1e-300) for E in triangles]) / np.sqrt(rows.clip(1))
     if near is not None:
         x, noise, times = np.concatenate([np.nan_to_num(near.values), near.log_gains]), near.noise, near.times
     for _ in range(FITS if near is None else 1):
-        x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, chosen, x, noise)
+        x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, active, x, noise)
         residual = tuple(joint.whole @ np.append(x[:p] * np.exp(-x[p + j]), -1.0) for j, joint in enumerate(joints))
         times = np.array(
             [
@@ -129,7 +129,7 @@ def fit_drives(
                 for r, joint in zip(residual, joints, strict=True)
             ]
         )
-    x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, chosen, x, noise)
+    x, noise, covariance = _gauss_newton(triangles, rows, times, prior, mean, active, x, noise)
     values = x[:p].copy()
     unseen = np.setdiff1d(np.arange(p), free)
     values[unseen] = np.nan
@@ -144,7 +144,7 @@ def _seen(triangles: Sequence[Array], u: Array) -> NDArray[np.intp]:
 
 
 def _gauss_newton(
-    triangles: Sequence[Array], rows: Array, times: Array, prior: Array, mean: Array, chosen: NDArray[np.intp], x: Array,
+    triangles: Sequence[Array], rows: Array, times: Array, prior: Array, mean: Array, active: NDArray[np.intp], x: Array,
     noise: Array,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """(π and ln g, noise, covariance): the noise of every joint is that of its residuals and is updated in each step.
@@ -154,7 +154,7 @@ def _gauss_newton(
     """
     n = len(triangles)
     p = len(x) - n
-    linear, open_gains = chosen[chosen < p], bool((chosen >= p).any())
+    linear, open_gains = active[active < p], bool((active >= p).any())
     normals = [E[:, :p].T @ E[:, :p] for E in triangles]
     rights = [E[:, :p].T @ E[:, p] for E in triangles]
 
@@ -186,7 +186,7 @@ def _gauss_newton(
             gradient -= J.T @ r / unit[j] ** 2
         A = np.sum(blocks, axis=0) + prior
         inverse = np.zeros_like(A)
-        inverse[np.ix_(chosen, chosen)] = inverse_of(A[np.ix_(chosen, chosen)])
+        inverse[np.ix_(active, active)] = inverse_of(A[np.ix_(active, active)])
         before, step = cost(x, unit), (inverse @ gradient)[p:]
         if open_gains:
             for halving in range(HALVINGS):

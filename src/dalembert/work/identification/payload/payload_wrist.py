@@ -23,7 +23,7 @@ from dalembert.work.logs.checks.impossible_values import garbage_in
 from dalembert.work.logs.conditioning import condition
 from dalembert.work.logs.formats.raw import Raw
 from dalembert.work.logs.log import Log, Source, raw_of, read_log
-from dalembert.work.logs.signals import Found, numeric
+from dalembert.work.logs.signals import SignalColumns, numeric
 
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 
@@ -123,16 +123,16 @@ def _wrench(
     if wrench is None or isinstance(wrench, str):
         name = wrench or "wrench"
         if name in raw.names:
-            values = numeric(raw, Found(name, raw.values(name)))
+            values = numeric(raw, SignalColumns(name, raw.values(name)))
         elif wrench is None and all(axis in raw.names for axis in WRENCH):
-            values = np.column_stack([numeric(raw, Found(axis, raw.values(axis))) for axis in WRENCH])
+            values = np.column_stack([numeric(raw, SignalColumns(axis, raw.values(axis))) for axis in WRENCH])
         else:
             raise DalembertError(
                 f"{raw.source}: it has neither '{name}' with six columns nor all of {', '.join(WRENCH)}; it has {raw.contents}. "
                 "A load is identified from joint torques with a second run that carries it (a second log)"
             )
     else:
-        values = numeric(raw, Found("the wrench", wrench))
+        values = numeric(raw, SignalColumns("the wrench", wrench))
     if values.shape != (len(t), 6):
         raise ShapeError(
             f"{raw.source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), one row for each t"

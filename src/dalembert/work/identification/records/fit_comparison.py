@@ -440,9 +440,9 @@ def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
         return 0.0, 0
     unit, correlation = difference[use] / std[use], covariance[np.ix_(use, use)] / np.outer(std[use], std[use])
     eigenvalues, vectors = np.linalg.eigh(0.5 * (correlation + correlation.T))
-    kept = eigenvalues > SINGULAR * eigenvalues[-1]
-    along = vectors[:, kept].T @ unit
-    return float(np.sum(along**2 / eigenvalues[kept])), int(kept.sum())
+    regular = eigenvalues > SINGULAR * eigenvalues[-1]
+    along = vectors[:, regular].T @ unit
+    return float(np.sum(along**2 / eigenvalues[regular])), int(regular.sum())
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -192,16 +192,16 @@ class FitRecord:
                 f"{self.source} belongs to arm '{self.arm}' with joints {some(self.joint_names, 4)}, and arm '{arm.name}' has "
                 f"{some(arm.joint_names, 4)}; give the arm that was identified"
             )
-        chosen = ParameterSet(
+        model_parameters = ParameterSet(
             arm, dict(enumerate(self.friction_kinds)), _which(self.two_sided), _which(self.offset), self.rotor,
             terms=self.terms, drives=self.drives, heated=self.heated, mean_temperature=self.mean_temperature,
         )  # fmt: skip
-        if missing := [name for name in self.standard_names if name not in chosen.names]:
+        if missing := [name for name in self.standard_names if name not in model_parameters.names]:
             raise DalembertError(
                 f"{self.source} has a parameter '{missing[0]}', which arm '{arm.name}' does not have; give the arm that was "
                 "identified"
             )
-        return replace(chosen, only=self.standard_names, load_from=self.load_from)
+        return replace(model_parameters, only=self.standard_names, load_from=self.load_from)
 
     def base(self, arm: Arm) -> BaseParameters:
         """The base parameters of this record, for an arm with the same geometry; a different geometry raises an error."""
@@ -242,11 +242,11 @@ class FitRecord:
             coupling=[(drive.i + 1, drive.j + 1, drive.ratio) for drive in self.drives],
             terms=terms,
         )
-        chosen = {} if self.selection is None else self.selection["estimator"]
+        tried = {} if self.selection is None else self.selection["estimator"]
         estimator = EstimatorOptions(method=self.method, physical=self.physical)
-        if chosen.get("prior") and "estimator" in (self.selection or {})["chosen"]:
+        if tried.get("prior") and "estimator" in (self.selection or {})["chosen"]:
             estimator = replace(
-                estimator, prior=arm, prior_deviation=chosen["prior_deviation"], prior_kind=chosen["prior_kind"]
+                estimator, prior=arm, prior_deviation=tried["prior_deviation"], prior_kind=tried["prior_kind"]
             )
         filtering = FilterOptions(cutoff=self.cutoff)
         return {"model": model, "filtering": filtering, "estimator": estimator, "selection": False}

@@ -165,7 +165,7 @@ class Folds:
             f"{100 * self.relative_error_std:.2g} % relative torque error (worst: {worst.name}, {100 * worst.relative_error:.3g} %), "
             f"{100 * self.pooled_error:.3g} % over all of them; the fit to the whole log has {100 * self.own_error:.3g} %"
         ]
-        if absent := [name for name, kept in zip(self.names, self.shared, strict=True) if not kept]:
+        if absent := [name for name, is_shared in zip(self.names, self.shared, strict=True) if not is_shared]:
             out.append(f"some folds chose a model without {some(absent, NAMED)}")
         ratios = self.ratio[np.isfinite(self.ratio)]
         if len(self.parts) < FEWEST or not len(ratios):
@@ -216,7 +216,7 @@ def cross_validated(
     """
     parts = run_parts(whole) if folds == "runs" else time_parts(whole, int(folds))
     record, out, values = result.record, [], []
-    for k, (name, left_out, kept) in enumerate(parts):
+    for k, (name, left_out, others) in enumerate(parts):
         word, stages = f"fold {k + 1} of {len(parts)}", Stages()
 
         def inside(words: str, fraction: float, word: str = word, stages: Stages = stages) -> None:
@@ -224,7 +224,7 @@ def cross_validated(
 
         step(word, 0.0)
         with journal.within(word):
-            entries = dict(journal.step("fold", partial(_judged, record, fit_of, name, left_out, kept, inside)))
+            entries = dict(journal.step("fold", partial(_judged, record, fit_of, name, left_out, others, inside)))
         step(word, 1.0)
         values.append(entries.pop("values"))
         out.append(Fold(**{**entries, "span": tuple(entries["span"]), "names": tuple(entries["names"])}))
@@ -232,10 +232,10 @@ def cross_validated(
     return Folds(tuple(out), record.names, np.array(values), record.std, groups, result.relative_error)
 
 
-def _judged(record: FitRecord, fit_of: FitOf, name: str, left_out: Log, kept: Log, step: Progress) -> dict[str, Any]:
+def _judged(record: FitRecord, fit_of: FitOf, name: str, left_out: Log, others: Log, step: Progress) -> dict[str, Any]:
     """The fields of a fold, and the ``values`` that it has for the parameters of a record."""
     try:
-        fit = fit_of(kept, step)
+        fit = fit_of(others, step)
         run = fit.judged(left_out)
     except DalembertError as problem:
         raise DalembertError(f"{name} cannot be left out and predicted: {problem}; or use fewer folds") from None
@@ -286,7 +286,7 @@ def _left_out(
         for wanted, source in ((True, name), (False, f"{whole.source} without {name}")):
             stretches = list[Log]()
             for run, block in zip(runs, blocks, strict=True):
-                spans = (span for chosen, span in runs_of_equal((block == k).astype(int)) if bool(chosen) == wanted)
+                spans = (span for label, span in runs_of_equal((block == k).astype(int)) if bool(label) == wanted)
                 stretches += [run.rows(span) for span in spans if span.stop - span.start > 1]
             if not stretches:
                 raise DalembertError(f"{source} has no samples; use fewer folds")

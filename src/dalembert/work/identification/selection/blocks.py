@@ -92,7 +92,7 @@ class Material:
 
     def blocks(self, ready: Conditioned, gap: float) -> tuple[NDArray[np.intp], int]:
         """The block of every kept sample, −1 for those within ``gap`` seconds of another part; and the number of parts."""
-        sizes = np.array([len(kept) for kept in ready.kept])
+        sizes = np.array([len(indices) for indices in ready.kept])
         runs = self._runs(ready)
         lengths = np.bincount(runs, sizes)
         if len(lengths) >= 3 and lengths.min() > 0.2 * lengths.mean() and len(lengths) <= 20:
@@ -172,9 +172,9 @@ Rows = Callable[[Stretch], list[Array]]  # (columns, samples) for each joint, fr
 Weights = Callable[[Stretch, NDArray[np.intp]], Array]  # (n, M) of the equations of the kept samples
 
 
-def moving_weights(piece: Stretch, kept: NDArray[np.intp], fastest: Array) -> Array:
+def moving_weights(piece: Stretch, indices: NDArray[np.intp], fastest: Array) -> Array:
     """(M, n) weights of the kept equations, small for a joint at rest; ``fastest`` (n,) are the largest speeds."""
-    moving = (np.abs(piece.qd[kept]) >= STILL * fastest) & ~piece.resting[kept]
+    moving = (np.abs(piece.qd[indices]) >= STILL * fastest) & ~piece.resting[indices]
     return np.where(moving, 1.0, REST)
 
 
@@ -188,15 +188,15 @@ def several_grams(
     size = max(conditioning.BLOCK, conditioning.WIDE * reach)
     for number, piece in enumerate(low_passes[0].pieces):
         for start in range(0, len(piece.t), size):
-            inside = [each.kept(number, start, start + size) for each in sums]
+            inside = [each.indices(number, start, start + size) for each in sums]
             if not any(map(len, inside)):
                 continue
             first = max(start - reach, 0)
             part = piece.part(slice(first, start + size + reach))
             unit_torques = rows(part)
-            for each, kept in zip(sums, inside, strict=True):
-                if len(kept):
-                    each.take(part, kept - first, unit_torques, weights(part, kept - first))
+            for each, indices in zip(sums, inside, strict=True):
+                if len(indices):
+                    each.take(part, indices - first, unit_torques, weights(part, indices - first))
     return [Grams(each.G, list(columns), each.counts, each.parts) for each in sums]
 
 
@@ -210,19 +210,19 @@ class _GramSums:
         self.G = [np.zeros((PER_PART * parts, len(places) + 1, len(places) + 1)) for places in columns]
         self.counts = np.zeros((len(columns), PER_PART * parts))
 
-    def kept(self, piece: int, start: int, end: int) -> NDArray[np.intp]:
+    def indices(self, piece: int, start: int, end: int) -> NDArray[np.intp]:
         """The kept ones among some samples of a piece."""
-        kept = self.ready.kept[piece]
-        return kept[slice(*np.searchsorted(kept, [start, end]))]
+        indices = self.ready.kept[piece]
+        return indices[slice(*np.searchsorted(indices, [start, end]))]
 
-    def take(self, piece: Stretch, kept: NDArray[np.intp], rows: list[Array], weights: Array) -> None:
+    def take(self, piece: Stretch, indices: NDArray[np.intp], rows: list[Array], weights: Array) -> None:
         """Add the next samples of all joints."""
-        mine = self.label[self.done : self.done + len(kept)]
-        self.done += len(kept)
-        tau = self.ready.low_passed(piece.tau.T, kept)
+        mine = self.label[self.done : self.done + len(indices)]
+        self.done += len(indices)
+        tau = self.ready.low_passed(piece.tau.T, indices)
         runs = [(b, some) for b, some in runs_of_equal(mine) if b >= 0]
         for j, (G, columns) in enumerate(zip(self.G, rows, strict=True)):
-            X = np.vstack([self.ready.low_passed(columns, kept), tau[j]])
+            X = np.vstack([self.ready.low_passed(columns, indices), tau[j]])
             X *= weights[j]
             for b, some in runs:
                 G[b] += X[:, some] @ X[:, some].T

@@ -45,10 +45,10 @@ class CrossValidation:
         """π (P,) of the fit to all parts."""
         return self._solved(slice(self.parts, self.parts + 1), columns)[0][0]
 
-    def _solved(self, chosen: slice, columns: NDArray[np.intp]) -> tuple[Array, Array]:
+    def _solved(self, which: slice, columns: NDArray[np.intp]) -> tuple[Array, Array]:
         """(π (K, P), squared residuals (K,)) of several fits, each without its part."""
         at = np.append(columns, self.size)
-        N = self.normal[chosen, at[:, None], at]
+        N = self.normal[which, at[:, None], at]
         x = regularised(
             N, self.start[columns], None if self.precision is None else self.precision[np.ix_(columns, columns)]
         )

@@ -102,10 +102,10 @@ class EstimatorStudy:
             whole = by_joint.rows(*piece.states, piece.temperature)
             return [whole[part] for part in by_joint.parts]
 
-        def weights(piece: Stretch, kept: NDArray[np.intp]) -> Array:
+        def weights(piece: Stretch, indices: NDArray[np.intp]) -> Array:
             nonlocal done
-            w, mine = moving_weights(piece, kept, self.fastest), slice(done, done + len(kept))
-            done += len(kept)
+            w, mine = moving_weights(piece, indices, self.fastest), slice(done, done + len(indices))
+            done += len(indices)
             return (w if factors is None else w * factors[mine]).T
 
         labels = self.material.blocks(ready, 1.0 / float(self.material.cutoffs[0]))
@@ -206,19 +206,19 @@ class EstimatorStudy:
             if k == best or loss <= max(self.standard_errors * spread, WORTH * float(scores[best].mean())):
                 near.append(k)
         believing = [k for k in near if estimators[k].options.physical]
-        chosen = believing[-1] if believing and self.condition > HIGH else near[0]
-        won = estimators[chosen]
+        index = believing[-1] if believing and self.condition > HIGH else near[0]
+        won = estimators[index]
         if not won.options.physical and not smallest_inertia(self.base, won.solve(won.normal[-1]), POSES) > 0:
-            chosen = next(iter(believing), chosen)
-        self.error = own[chosen]
+            index = next(iter(believing), index)
+        self.error = own[index]
         trials = []
         for k, (estimator, error) in enumerate(zip(estimators, errors, strict=True)):
             if not np.isfinite(error):
                 trials.append(Trial("estimator", "", f"{estimator.words}: no solution", np.inf, -np.inf, 0.0, 0, False))
                 continue
             gain = relative_gain(scores[0], scores[k], self.cv.parts)
-            trials.append(Trial("estimator", "", estimator.words, error, *gain, 0, k == chosen))
-        return estimators[chosen].options, trials
+            trials.append(Trial("estimator", "", estimator.words, error, *gain, 0, k == index))
+        return estimators[index].options, trials
 
 
 def _triangle(N: Array) -> tuple[Array, Array]:

@@ -149,9 +149,9 @@ class Selector:
             out.append(np.vstack([common[part], self.candidates.rows(j, q, qd, qdd, load, warmth)]))
         return out
 
-    def weights(self, piece: Stretch, kept: NDArray[np.intp]) -> Array:
+    def weights(self, piece: Stretch, indices: NDArray[np.intp]) -> Array:
         """(n, M): the weights of the equations; those of a joint at rest are small."""
-        return moving_weights(piece, kept, self.fastest).T
+        return moving_weights(piece, indices, self.fastest).T
 
     def stage(self, cutoff: float) -> CutoffStage:
         """The Gram matrices at a cut-off."""
@@ -416,13 +416,13 @@ class Selector:
         def best(scores: list[tuple[Array, float]]) -> Array:
             return min((s for s, _ in scores), key=lambda s: float(s.mean()))
 
-        chosen, scores = None, scored(None)
+        best_deviation, scores = None, scored(None)
         for deviation in DEVIATIONS if has_inertias(self.arm) else ():
             others = scored(deviation)
             gain, spread = difference(best(scores), best(others), self.material.part_count)
             if gain > self.errors_needed * spread:
-                chosen, scores = deviation, others
-        return chosen, scores
+                best_deviation, scores = deviation, others
+        return best_deviation, scores
 
     def model(self, laws: Laws) -> ModelOptions:
         """The options that request exactly these laws."""

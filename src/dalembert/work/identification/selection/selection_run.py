@@ -41,8 +41,8 @@ def choose(
         name: tuple(family for (k, family), variant in laws.items() if k == j and variant.drive is None)
         for j, name in enumerate(arm.joint_names)
     }
-    chosen = Selection(
+    outcome = Selection(
         open_, structure, drives, tuple(trials), int(np.max(material.part_count)), material.band, plain,
         study.error, model, filtering, estimator, selection.standard_errors,
     )  # fmt: skip
-    return pinned, chosen
+    return pinned, outcome

@@ -33,10 +33,10 @@ def reader_called(name: str) -> Callable[[Path, Request], Raw]:
 def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
     """The result of a reader of this package, run in the helper; ``who`` names it in messages."""
     files = [path] if not path.is_dir() else [*path.iterdir(), *islice(path.glob(TABLES), MOST_FILES)]
-    asked = {"joints": request.joints, "topic": request.topic, "episodes": request.episodes}
+    fields = {"joints": request.joints, "topic": request.topic, "episodes": request.episodes}
     seconds = SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST
     plain, arrays = ask(
-        f"{__name__}:read_here", {"reader": reader, "path": str(path), **asked}, where=str(path), reader=who,
+        f"{__name__}:read_here", {"reader": reader, "path": str(path), **fields}, where=str(path), reader=who,
         seconds=seconds, progress=request.progress,
     )  # fmt: skip
     raw = Raw(str(path), **{name: plain[name] for name in WORDS})
@@ -53,8 +53,8 @@ def read_here(
     """The result of a reader, computed in the helper process."""
     from dalembert.base.files.reader_process_main import tell
 
-    chosen = None if episodes is None else tuple((first, end) for first, end in episodes)
-    raw = reader_called(reader)(Path(path), Request(tuple(joints), topic, tell, chosen))
+    spans = None if episodes is None else tuple((first, end) for first, end in episodes)
+    raw = reader_called(reader)(Path(path), Request(tuple(joints), topic, tell, spans))
     arrays = {f"array {name}": values for name, values in raw.arrays.items() if values is not None}
     arrays |= {name: values for name in ("table", "runs") if (values := getattr(raw, name)) is not None}
     plain = {name: getattr(raw, name) for name in (*WORDS, "joints")}

@@ -86,17 +86,17 @@ class JointStates:
         others  other contents of the file, for error messages
         sort    whether to sort by time of logging; otherwise they already are in that order
         """
-        asked = self.request.topic
+        wanted_topic = self.request.topic
         topics = list(dict.fromkeys(topic for topic, _ in self.series))
         if not topics:
             has = f"; it has {some(others)}" if others else ""
             raise DalembertError(f"{self.source}: there are no sensor_msgs/JointState messages{has}")
-        if asked is not None and asked not in topics:
+        if wanted_topic is not None and wanted_topic not in topics:
             raise DalembertError(
-                f"{self.source}: there are no JointState messages on the topic '{asked}', only on {some(topics)}"
-                f"{nearest(asked, topics)}"
+                f"{self.source}: there are no JointState messages on the topic '{wanted_topic}', only on {some(topics)}"
+                f"{nearest(wanted_topic, topics)}"
             )
-        offered = [series for series in self.series.values() if asked is None or series.topic == asked]
+        offered = [series for series in self.series.values() if wanted_topic is None or series.topic == wanted_topic]
 
         def worth(series: _Series) -> tuple[bool, bool, int]:
             return (
@@ -107,7 +107,7 @@ class JointStates:
 
         best = max(offered, key=worth)
         raw = Raw(self.source)
-        if len(topics) > 1 and asked is None:
+        if len(topics) > 1 and wanted_topic is None:
             raw.note(f"out of the topics {some(topics)}, {best.topic} was read ({len(best.stamps)} messages)")
         left = sum(len(series.stamps) for series in offered if series.topic == best.topic and series is not best)
         if left:

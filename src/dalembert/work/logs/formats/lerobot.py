@@ -129,24 +129,24 @@ def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) ->
     parts, known, size = list[tuple[Columns, NDArray[np.bool_]]](), set[int](), 0
     for k, file in enumerate(files):
         number = NUMBER.fullmatch(file.stem)
-        if number and not _asked(np.array([int(number[1])]), request)[0]:
+        if number and not _requested(np.array([int(number[1])]), request)[0]:
             known.add(int(number[1]))
             continue
 
-        def told(fraction: float, k: int = k) -> None:
+        def report_part(fraction: float, k: int = k) -> None:
             request.progress((k + fraction) / len(files))
 
         with opened(file) as table:
             if not set(FRAME) <= set(table.schema_arrow.names):
                 raise DalembertError(f"{file}: it has no {' and no '.join(FRAME)}, which every LeRobot table has")
-            columns = columns_of(file, table, told, size)
+            columns = columns_of(file, table, report_part, size)
         size = columns.size
         episodes = columns.table[:, columns.flat.index("episode_index")]
         if not (np.abs(episodes) < 1e9).all() or (episodes != np.round(episodes)).any():
             raise DalembertError(f"{file}: episode_index contains values that are not episode numbers")
         runs = episodes.astype(np.intp)
         known |= set(np.unique(runs).tolist())
-        keep = _asked(runs, request)
+        keep = _requested(runs, request)
         if keep.any():
             parts.append((columns, keep))
     absent = [first for first, end in request.episodes or () if end == first + 1 and first not in known]
@@ -159,7 +159,7 @@ def _dataset(path: Path, files: Sequence[Path], info: Info, request: Request) ->
     return _gathered(path, _stacked(parts), info, request)
 
 
-def _asked(runs: NDArray[np.intp], request: Request) -> NDArray[np.bool_]:
+def _requested(runs: NDArray[np.intp], request: Request) -> NDArray[np.bool_]:
     """Which rows belong to requested episodes."""
     if request.episodes is None:
         return np.ones(len(runs), bool)

@@ -33,7 +33,7 @@ class Jet(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         if function is not np.where or len(inputs) != 3 or isinstance(inputs[0], Jet):
             return NotImplemented
-        return _chosen(inputs[0], *(x if isinstance(x, Jet) else Jet(x) for x in inputs[1:]))
+        return _select(inputs[0], *(x if isinstance(x, Jet) else Jet(x) for x in inputs[1:]))
 
     def through(self, f: Array, slope: Array, bend: Array) -> Jet:
         """f of this jet, from the value and the first and second derivatives of f."""
@@ -41,7 +41,7 @@ class Jet(NDArrayOperatorsMixin):
         return Jet(f, slope * first, bend * first * first + slope * second)
 
 
-def _chosen(condition: Any, x: Jet, y: Jet) -> Jet:
+def _select(condition: Any, x: Jet, y: Jet) -> Jet:
     return Jet(*(np.where(condition, a, b) for a, b in zip(x.parts, y.parts, strict=True)))
 
 
@@ -95,7 +95,7 @@ OF_TWO: dict[Any, Callable[[Jet, Jet], Jet]] = {
     np.multiply: _product,
     np.divide: lambda x, y: _product(x, y.through(*_reciprocal(y.parts[0]))),
     np.power: _power,
-    np.minimum: lambda x, y: _chosen(x <= y, x, y),
-    np.maximum: lambda x, y: _chosen(x >= y, x, y),
+    np.minimum: lambda x, y: _select(x <= y, x, y),
+    np.maximum: lambda x, y: _select(x >= y, x, y),
 }
 COMPARED = (np.less, np.less_equal, np.greater, np.greater_equal)

@@ -182,18 +182,20 @@ def layout_of(table: Table, arm: Arm | None, contents: Contents, stated: Stated)
             f"{path}, {table.place} {table.line}: the file has no header; its first line must name the columns {first}, …, or "
             "their numbers must be given, as in columns={'t': 0, 'q': '1:7'} (--column t=0 --column q=1:7)"
         )
-    chosen: dict[str, list[int]] = {}
+    stated_columns: dict[str, list[int]] = {}
     if stated.columns:
         named = gathered(path, table.names, joints, {})
-        chosen = {group: named.assigned(group, x, len(table.names)) for group, x in stated.columns.items()}
-    others, other_factors, notes = _others(table, contents, {k for columns in chosen.values() for k in columns})
+        stated_columns = {group: named.assigned(group, x, len(table.names)) for group, x in stated.columns.items()}
+    others, other_factors, notes = _others(table, contents, {k for columns in stated_columns.values() for k in columns})
     loads = set(others.values())
-    places = [k for k, x in enumerate(table.names) if k not in loads and (chosen or not x.startswith(DERIVED))]
-    names, units, findings = _standard_names(path, [table.names[k] for k in places], arm, tuple(chosen), contents)
-    if chosen or isinstance(table, ArrayTable):  # such files contain more than a motion
+    places = [k for k, x in enumerate(table.names) if k not in loads and (stated_columns or not x.startswith(DERIVED))]
+    names, units, findings = _standard_names(
+        path, [table.names[k] for k in places], arm, tuple(stated_columns), contents
+    )
+    if stated_columns or isinstance(table, ArrayTable):  # such files contain more than a motion
         meanings = [_COLUMN.fullmatch(name or "") for name in names]
-        names = [x[0] if x is not None and (x[1] or "t") not in chosen else None for x in meanings]
-    for group, columns in chosen.items():
+        names = [x[0] if x is not None and (x[1] or "t") not in stated_columns else None for x in meanings]
+    for group, columns in stated_columns.items():
         for k, column in enumerate(columns):
             names[places.index(column)] = group if group == "t" else f"{group}{k + 1}"
     n, groups = _groups(path, names, arm, contents)
@@ -220,14 +222,14 @@ def layout_of(table: Table, arm: Arm | None, contents: Contents, stated: Stated)
     )  # fmt: skip
 
 
-def _others(table: Table, contents: Contents, taken: set[int]) -> tuple[dict[str, int], list[float], list[str]]:
+def _others(table: Table, contents: Contents, used: set[int]) -> tuple[dict[str, int], list[float], list[str]]:
     """{load or hold: its column}, their factors to SI, and notes on those that were converted."""
     known = {column.key: column for column in contents.others}
     pairs = [name_and_unit(name) for name in table.names]
     twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1 and name in known]
     if twice:
         raise DalembertError(f"{table.path}: the column {some(twice)} occurs more than once in the header")
-    at = {name: k for k, (name, _) in enumerate(pairs) if name in known and k not in taken}
+    at = {name: k for k, (name, _) in enumerate(pairs) if name in known and k not in used}
     scales, notes = [], []
     for name, k in at.items():
         units, written = known[name].units(), pairs[k][1]

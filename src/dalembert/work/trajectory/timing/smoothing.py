@@ -34,17 +34,17 @@ def smoothed(move: Move, tolerance: float, marks: Array) -> tuple[list[Move], fl
     """
     r = np.unique(np.concatenate([np.linspace(0.0, move.length, 4 * POINTS + 1), move.knots]))
     q, t = move.at(r)[0], move.given_time(r)
-    chosen = _thinned(q, tolerance)
-    way = np.diff(q[chosen], axis=0)
+    points = _thinned(q, tolerance)
+    way = np.diff(q[points], axis=0)
     chords = np.linalg.norm(way, axis=1)
     s = np.cumsum([0.0, *chords])
     unit = way / chords[:, None]
     corners = 1 + np.flatnonzero((unit[1:] * unit[:-1]).sum(axis=1) < np.cos(SHARP))
     ends = np.array([0, *corners, len(s) - 1])
-    curves = [_fit(s[a : b + 1], q[chosen[a : b + 1]], tolerance) for a, b in pairwise(ends)]
+    curves = [_fit(s[a : b + 1], q[points[a : b + 1]], tolerance) for a, b in pairwise(ends)]
     spline = _Splines(s[ends], curves)
     knots = np.unique(np.concatenate([s[ends[1:-1]], *(curve.breaks for joints in curves for curve in joints)]))
-    nearest, away = _nearest(spline, q, np.interp(t, t[chosen], s), float(s[-1]))
+    nearest, away = _nearest(spline, q, np.interp(t, t[points], s), float(s[-1]))
     clock = np.maximum.accumulate(nearest), t
     knots = np.append(knots, np.interp(marks[(marks > t[0]) & (marks < t[-1])], t, clock[0]))
     motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(inside(knots, float(s[-1]))))
@@ -63,13 +63,13 @@ def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
     """Indices of points of the path that are far enough apart, including both ends."""
     steps = np.linalg.norm(np.diff(q, axis=0), axis=1).sum()
     apart = max(APART * tolerance, steps / POINTS)
-    chosen = [0]
+    points = [0]
     for k in range(1, len(q)):
-        if np.square(q[k] - q[chosen[-1]]).sum() >= apart * apart:
-            chosen.append(k)
-    if len(chosen) > 1 and np.square(q[-1] - q[chosen[-1]]).sum() < 0.25 * apart * apart:
-        chosen.pop()
-    return np.array([*chosen, len(q) - 1] if chosen[-1] != len(q) - 1 else chosen)
+        if np.square(q[k] - q[points[-1]]).sum() >= apart * apart:
+            points.append(k)
+    if len(points) > 1 and np.square(q[-1] - q[points[-1]]).sum() < 0.25 * apart * apart:
+        points.pop()
+    return np.array([*points, len(q) - 1] if points[-1] != len(q) - 1 else points)
 
 
 def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
