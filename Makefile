@@ -166,7 +166,7 @@ soak-identification: .venv/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak_identification/run.py $(SOAK) --workers $(WORKERS)
 
 soak-thresholds: .venv/.installed-dev
-	$(BIN)/python tests/soak_thresholds/run.py --workers $(WORKERS)
+	$(BIN)/python tests/soak_thresholds/search.py --workers $(WORKERS)
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .

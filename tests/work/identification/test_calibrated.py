@@ -278,7 +278,7 @@ def test_command_takes_terms_and_says_what_was_identified(tmp_path: Path) -> Non
     assert "Friction and other terms" in page and "Stribeck friction: level" in page
     for word, sentence in (
         ("spring", "needs JOINT:NAME"),
-        ("1:spring:rest", "needs KEY=VALUE"),
+        ("1:spring:rest", "must be KEY=VALUE"),
         ("9:spring", "no joint"),
     ):
         wrong = CliRunner().invoke(app, [*words[:3], "--term", word])

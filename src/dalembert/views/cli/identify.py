@@ -176,7 +176,7 @@ def folds_of(text: int | str) -> int | str:
 def boxes_of(given: Any) -> dict[str, Any] | None:
     """A list of LINK="x y z X Y Z" as bounds: the lowest and the highest corner of a box that contains the link's mass."""
     out = {}
-    for link, text in options.pairs_of("--box", given).items():
+    for link, text in options.pairs_of("--box", given, 'LINK="x y z X Y Z"').items():
         numbers = options.list_of(f"--box {link}", text)
         if len(numbers) != 6:
             raise DalembertError(f'--box {link} needs 6 numbers, "x y z X Y Z" of two corners in m, not {len(numbers)}')
@@ -207,7 +207,8 @@ def terms_of(given: Any, joints: tuple[str, ...]) -> dict[str, dict[str, list[di
         if not joint or not name:
             raise DalembertError(f"--term needs JOINT:NAME, such as 2:spring or all:load, not '{word}'")
         shape = {}
-        for key, text in options.pairs_of("--term", numbers.split(",") if numbers else []).items():
+        written = numbers.split(",") if numbers else []
+        for key, text in options.pairs_of("--term", written, "KEY=VALUE, such as rest=0.3").items():
             (shape[key],) = options.numbers_of(f"--term {key}", text, key)
         for each in joints if joint == "all" else (joint,):
             out.setdefault(each, {}).setdefault(name, []).append(shape)

@@ -260,7 +260,7 @@ class Reading:
     @property
     def choices(self) -> dict[str, Any]:
         """The keywords of :func:`dalembert.read_trajectory`."""
-        columns, units = pairs_of("--column", self.column), pairs_of("--unit", self.unit)
+        columns, units = pairs_of("--column", self.column), pairs_of("--unit", self.unit, "KEY=VALUE, such as q=deg")
         return {"interpolation": self.interpolation, "cutoff": self.cutoff, "columns": columns, "units": units}
 
 
@@ -292,7 +292,7 @@ class LogReading:
             "gains": None if self.gains is None else list_of("--gains", self.gains),
             "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
             "motor_side": tuple(self.motor_side.replace(",", " ").split()) if self.motor_side else None,
-            "units": pairs_of("--unit", self.unit) or None, "topic": self.topic, "rate": self.rate, "episodes": self.episodes,
+            "units": pairs_of("--unit", self.unit, "KEY=VALUE, such as q=deg") or None, "topic": self.topic, "rate": self.rate, "episodes": self.episodes,
             "joint_names": self.joints.replace(",", " ").split() if self.joints else None,
         }  # fmt: skip
         return {key: value for key, value in reading.items() if value is not None}

@@ -22,7 +22,6 @@ sys.path.insert(0, str(HERE.parents[1] / "docs" / "hooks"))
 import thresholds  # noqa: E402
 
 OWN = {(row.module, row.name) for row in thresholds.thresholds()}
-JOB = json.loads(Path(os.environ["DALEMBERT_THRESHOLDS"]).read_text())
 PATIENCE = 20  # s for one test with a changed threshold
 
 
@@ -97,12 +96,13 @@ def noticing(row: thresholds.Threshold, items: list[pytest.Item]) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
+    job = json.loads(Path(os.environ["DALEMBERT_THRESHOLDS"]).read_text())
     by_id = {item.nodeid: item for item in session.items}
     result: dict[str, str | None] = {}
     for row in thresholds.thresholds():
-        if row.key in JOB["tests"]:
-            items = [by_id[test] for test in JOB["tests"][row.key] if test in by_id]
+        if row.key in job["tests"]:
+            items = [by_id[test] for test in job["tests"][row.key] if test in by_id]
             result[row.key] = noticing(row, items)
-            Path(JOB["out"]).write_text(json.dumps(result))
+            Path(job["out"]).write_text(json.dumps(result))
             print(f"{row.key}: {result[row.key]}", flush=True)
     return True

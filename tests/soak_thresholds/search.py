@@ -41,7 +41,8 @@ def main() -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     if not settings.keep_readers:
         rooms = [f"tests/{room}" for room in ROOMS]
-        pytest_with("readers", "-m", "not repeated", "-n", str(settings.workers), "--dist", "worksteal", *rooms).wait()
+        spread = ("-m", "not repeated", "-n", str(settings.workers), "--dist", "worksteal")
+        pytest_with("threshold_readers", *spread, *rooms, DALEMBERT_RECORD_READERS="1").wait()
     readers: dict[str, set[str]] = defaultdict(set)
     durations: dict[str, float] = {}
     for path in OUT.glob("readers-*.json"):
@@ -60,7 +61,7 @@ def main() -> None:
         job, out = OUT / f"job-{worker}.json", OUT / f"noticed-{worker}.json"
         job.write_text(json.dumps({"tests": tests, "out": str(out)}))
         files = sorted({test.partition("::")[0] for listed in tests.values() for test in listed})
-        jobs.append(pytest_with("mutations", "-s", *files, DALEMBERT_THRESHOLDS=str(job)))
+        jobs.append(pytest_with("threshold_changes", "-s", *files, DALEMBERT_THRESHOLDS=str(job)))
     for process in jobs:
         process.wait()
     noticed: dict[str, str | None] = {row.key: None for row in thresholds.thresholds()}
