@@ -286,9 +286,9 @@ class ParameterSet:
         """The terms beyond viscous and Coulomb friction."""
         return own_terms(self.arm) if self.terms is None else tuple(self.terms)
 
-    def with_terms(self, joint_terms: Iterable[JointTerm]) -> ParameterSet:
+    def with_terms(self, asked: Iterable[JointTerm]) -> ParameterSet:
         """The same set with these terms instead of those of their kind."""
-        terms = tuple(joint_terms)
+        terms = tuple(asked)
         instead = {(j, kind_of(term)) for j, term in terms}
         others = tuple((j, term) for j, term in self.further if (j, kind_of(term)) not in instead)
         return replace(self, terms=(*others, *terms))
@@ -371,10 +371,10 @@ class ParameterSet:
         return out
 
     def columns(
-        self, indices: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
+        self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
     ) -> dict[int, Array]:
         """Some of the columns that Arm.regressor does not have: (N, n) each; at the mean temperatures by default."""
-        states, loads, members = self._at(indices, q, qd, qdd, temperature)
+        states, loads, members = self._at(chosen, q, qd, qdd, temperature)
         return {k: parameter.column(states, loads.get(parameter.joint)) for k, parameter in members.items()}
 
     def columns_at(
@@ -395,11 +395,11 @@ class ParameterSet:
             yield whole[k][:, joint]
 
     def _at(
-        self, indices: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None
+        self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None
     ) -> tuple[States, dict[int, Array], dict[int, Parameter]]:
         """The states, the loads required by some columns, and the parameters of these loads."""
         warmth = None if temperature is None or not self.heated else temperature - self.usual_temperature
-        members = {k: self.members[k] for k in indices}
+        members = {k: self.members[k] for k in chosen}
         loads = self.loads(q, qd, qdd) if any(parameter.loaded for parameter in members.values()) else {}
         return States(self.arm, q, qd, qdd, warmth), loads, members
 
