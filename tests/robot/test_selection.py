@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot.model.mechanism import mechanism
-from dalembert.robot.model.robot import TIP_NOTE
+from dalembert.robot.model.robot_notes import Note, notes_on
 from dalembert.robot.model.subrobot import locked, selected
 from dalembert.robot.readers.urdf import parse_urdf
 from plain_mechanics import PlainMechanics
@@ -285,8 +285,8 @@ def test_default_tip_is_the_hand_and_never_a_finger(case):
     robot = parse_urdf(text)
     assert robot.tip.link == tip
     leaves = {x.name for x in robot.links} - {x.parent for x in robot.joints}
-    assert sum(note.startswith(TIP_NOTE) for note in robot.notes) == (leaves != {tip} or "finger" in tip)
-    assert not any(note.startswith(TIP_NOTE) for note in parse_urdf(text, tip=tip).notes)
+    assert len(notes_on(robot.notes, ["tip"])) == (leaves != {tip} or "finger" in tip)
+    assert not notes_on(parse_urdf(text, tip=tip).notes, ["tip"])
 
 
 def test_what_no_robot_is_loaded_from_is_one_sentence():
@@ -296,3 +296,13 @@ def test_what_no_robot_is_loaded_from_is_one_sentence():
         da.RobotError, match="density applies to reading a file, but robot 'planar-2r' has already been read"
     ):
         da.load(da.load("planar-2r").robot, density=2700)
+
+
+def test_the_topic_of_a_note_survives_pickling_and_the_note_is_its_sentence() -> None:
+    note = Note("the file names no tip", "tip")
+    again = pickle.loads(pickle.dumps(note))
+    assert (
+        again == note == "the file names no tip"
+        and again.topic == "tip"
+        and notes_on([again, "plain"], ["tip"]) == [note]
+    )

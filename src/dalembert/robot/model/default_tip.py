@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from dalembert.base.tables.wording import some
 from dalembert.robot.model.joint_paths import path_to
+from dalembert.robot.model.robot_notes import Note
 
 if TYPE_CHECKING:
     from dalembert.robot.model.robot import Joint, Robot
 
-TIP_NOTE = "the file names no tip; the default is link"  # begins the note on a choice between several leaves
 # common names of the frame at which a tool is held, most likely first
 TOOL_FRAMES = ("tcp", "tool0", "ee", "eef", "tool", "flange", "grasp", "effector", "gripper", "hand")
 FINGER = re.compile("finger|thumb|jaw|knuckle")
@@ -118,11 +118,12 @@ def _tool_rank(link: str) -> int:
     return next((k for k, word in enumerate(TOOL_FRAMES) if word in words), len(TOOL_FRAMES))
 
 
-def tip_note(robot: Robot) -> str | None:
+def tip_note(robot: Robot) -> Note | None:
     """The note that names the default tip; None if no other link is possible."""
     assert robot.tip is not None
     leaves = leaves_of(robot)
     if leaves == [robot.tip.link] and not FINGER.search(robot.tip.link.lower()):
         return None
     among = f", one of {some(leaves)}" if len(leaves) > 1 else ", which seems to be part of a gripper"
-    return f"{TIP_NOTE} '{robot.tip.link}'{among}; choose another with tip= (--tip)"
+    words = f"the file names no tip; the default is link '{robot.tip.link}'{among}; choose another with tip= (--tip)"
+    return Note(words, "tip")

@@ -23,7 +23,6 @@ from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear as Gear
 from dalembert.robot.drives.drive_data import Motor as Motor
 from dalembert.robot.drives.drive_data import of_rotor
-from dalembert.robot.model.default_tip import TIP_NOTE as TIP_NOTE
 from dalembert.robot.model.default_tip import default_tip, tip_note
 from dalembert.robot.model.friction_data import Friction as Friction
 from dalembert.robot.model.inertia import Inertia as Inertia
@@ -35,6 +34,7 @@ from dalembert.robot.model.motor_joints import with_motors
 from dalembert.robot.model.omitted_terms import omissions
 from dalembert.robot.model.placement import Placement as Placement
 from dalembert.robot.model.placement import unit, vector
+from dalembert.robot.model.robot_notes import without
 from dalembert.robot.model.shapes import Shape as Shape
 from dalembert.robot.terms import Coulomb
 
@@ -429,7 +429,7 @@ class Robot:
             raise RobotError(
                 f"there is no {what} '{name}', so it cannot be the tip; known names are {some(known)}{nearest(name, known)}"
             )
-        notes = [note for note in self.notes if not note.startswith(TIP_NOTE)]
+        notes = without(self.notes, "tip")
         old, new = self.tip, frames[name]
         moves = old is not None and (old.link, old.placement) != (new.link, new.placement)
         if self.payload is not None and old is not None and moves:

@@ -19,7 +19,8 @@ from dalembert.robot.model.loop_joints import Loop, joints_around
 from dalembert.robot.model.mechanism import rotor_body
 from dalembert.robot.model.multi_dof_joints import parts_of
 from dalembert.robot.model.placement import Placement
-from dalembert.robot.model.robot import TIP_NOTE, Joint, Link, Robot
+from dalembert.robot.model.robot import Joint, Link, Robot
+from dalembert.robot.model.robot_notes import Note, notes_on, without
 
 CONSISTENT = 1e-9  # rad or m: tolerance between the given and the resulting position of a coupled joint
 
@@ -100,7 +101,7 @@ def locked(robot: Robot, positions: Mapping[str, float], why: str = "locked") ->
     notes = [f"{why}: {some([f'{name} at {x:g} {units[name]}' for name, x in held.items()], 50)}"] if held else []
     outside = [name for name, x in held.items() if not _within(joints[name], x)]
     if outside:
-        notes.append(f"locked outside their position limits: {some(outside, 50)}")
+        notes.append(Note(f"locked outside their position limits: {some(outside, 50)}", "locked outside"))
     if idle:
         notes.append(f"already fixed in the file, so the positions given by lock are not used: {some(idle, 50)}")
     if held.keys() >= {joint.name for joint in robot.tree_joints}:
@@ -232,9 +233,7 @@ def rooted(robot: Robot, root: str) -> Robot:
     for joint in path_to(whole, root):
         stands = stands @ joint.placement @ joint.moved(0.0) @ joint.link_frame
     gravity = _clean(stands.rotation.T @ whole.gravity)
-    notes = list(whole.notes[:before]) + [
-        note for note in whole.notes[before:] if not note.startswith("locked outside")
-    ]
+    notes = [*whole.notes[:before], *without(whole.notes[before:], "locked outside")]
     if max(map(abs, gravity - whole.gravity)) > 1e-12:
         notes.append(f"gravity in the axes of the root '{root}': {' '.join(f'{x:.6g}' for x in gravity)} m/s²")
     parents = {joint.child: joint.parent for joint in whole.joints}  # rotors of locked joints are links now
@@ -244,9 +243,9 @@ def rooted(robot: Robot, root: str) -> Robot:
         "couplings": tuple(x for x in whole.couplings if {*x.joints, *x.of} <= inside),
     }
     assert robot.tip is not None
-    held_here, by_default = robot.tip.link in subtree, any(note.startswith(TIP_NOTE) for note in robot.notes)
+    held_here, by_default = robot.tip.link in subtree, bool(notes_on(robot.notes, ["tip"]))
     tip = robot.tip if held_here and (robot.payload is not None or not by_default) else None
-    notes = [note for note in notes if tip is not None or not note.startswith(TIP_NOTE)]
+    notes = notes if tip is not None else without(notes, "tip")
     if robot.payload is not None and not held_here:
         notes.append(f"the payload is left out with link '{robot.tip.link}', which is not in the sub-tree of '{root}'")
     payload = robot.payload if held_here else None

@@ -17,17 +17,9 @@ from dalembert.base.files.file_bounds import UNLIMITED
 from dalembert.base.tables.wording import shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import Joint, Limits, Robot
-from dalembert.robot.readers.xacro_expressions import ENVIRONMENT_NOTE
+from dalembert.robot.model.robot_notes import Note, without
 
 SNAP = 1e-5  # rad: angles of five digits are this close to right angles
-
-# beginnings of notes that every command prints
-UNKNOWN_NOTE = "limits of 0 in the file are read as unknown:"
-ANGLE_NOTE = "right angles are written with few digits,"
-PASSIVE_NOTE = (
-    "limits of passive joints are checked along motions and runs, but not enforced by plan, scale and simulate:"
-)
-PRINTED_NOTES = (UNKNOWN_NOTE, ANGLE_NOTE, PASSIVE_NOTE, ENVIRONMENT_NOTE)
 
 
 def with_known_limits(robot: Robot) -> Robot:
@@ -36,8 +28,16 @@ def with_known_limits(robot: Robot) -> Robot:
     joints = tuple(_known(joint, unknown) for joint in robot.joints)
     passive = {name for loop in robot.loops for name in loop.passive}
     ignored = [f"'{joint.name}'" for joint in joints if joint.name in passive and joint.limits != Limits()]
-    notes = [f"{UNKNOWN_NOTE} {some(unknown)}; give them with --limits or in the file"] if unknown else []
-    notes += [f"{PASSIVE_NOTE} {some(ignored)}; motion.limits_report(arm) names what exceeds them"] if ignored else []
+    notes = []
+    if unknown:
+        words = f"limits of 0 in the file are read as unknown: {some(unknown)}; give them with --limits or in the file"
+        notes.append(Note(words, "unknown limits"))
+    if ignored:
+        words = (
+            "limits of passive joints are checked along motions and runs, but not enforced by plan, scale and simulate: "
+            f"{some(ignored)}; motion.limits_report(arm) names what exceeds them"
+        )
+        notes.append(Note(words, "passive limits"))
     if joints == robot.joints and not notes:
         return robot
     return robot.replace(joints=joints, notes=tuple(dict.fromkeys((*robot.notes, *notes))))
@@ -61,13 +61,16 @@ def with_right_angles(robot: Robot, snap: float | None) -> Robot:
         raise RobotError(f"snap is {shown(snap)}; it must be an angle from 0 to 0.01 rad, such as {SNAP:g}")
     joints = tuple(_snapped(joint, SNAP if snap is None else snap) for joint in robot.joints)
     changed = [f"'{new.name}'" for new, old in zip(joints, robot.joints, strict=True) if new.moves and new != old]
-    notes = tuple(note for note in robot.notes if not note.startswith(ANGLE_NOTE))
+    notes = without(robot.notes, "right angles")
     if snap is not None:
-        return robot.replace(joints=joints, notes=notes)
+        return robot.replace(joints=joints, notes=tuple(notes))
     if not changed:
         return robot
-    words = f"such as π/2 as 1.5708, at {some(changed)}; snap={SNAP:g} (--snap {SNAP:g}) makes them exact and the dynamics faster"
-    return robot.replace(notes=(*notes, f"{ANGLE_NOTE} {words}"))
+    words = (
+        f"right angles are written with few digits, such as π/2 as 1.5708, at {some(changed)}; snap={SNAP:g} (--snap "
+        f"{SNAP:g}) makes them exact and the dynamics faster"
+    )
+    return robot.replace(notes=(*notes, Note(words, "right angles")))
 
 
 def _snapped(joint: Joint, tolerance: float) -> Joint:

@@ -24,7 +24,7 @@ from dalembert.base.files.file_bounds import XACRO_ELEMENTS, XML_BYTES, at_most
 from dalembert.base.files.safe_xml import parse_xml
 from dalembert.base.tables.wording import nearest, shown, some
 from dalembert.errors import RobotError
-from dalembert.robot.readers.xacro_expressions import ENVIRONMENT_NOTE, LARGEST, Expressions, size
+from dalembert.robot.readers.xacro_expressions import LARGEST, Expressions, size
 
 PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-]*")
 ARGUMENT = re.compile(r"\$\(arg\s+(\w+)\s*\)")
@@ -55,7 +55,7 @@ def expanded(
         names = sorted(set(re.findall(r"<xacro:macro\s[^>]*?name\s*=\s*[\"']([^\"']+)[\"']", state.text(source))))
         macros = f"the file defines only macros ({some(names)})" if names else "the file has no links"
         raise RobotError(f"{source}: {macros} and is not a robot; load the .xacro file that includes it")
-    return {"text": document.toxml(), "notes": list(state.notes)}, {}
+    return {"text": document.toxml(), "notes": state.notes}, {}
 
 
 class _XacroRun:
@@ -65,7 +65,7 @@ class _XacroRun:
         self.xacro, self.source, self.environment = xacro, source, environment
         self.arguments = tuple(arguments.values())
         self.opened: dict[str, str] = {}
-        self.notes: dict[str, None] = {}
+        self.notes: dict[str, str] = {}  # {sentence: topic}
         substitution = xacro.substitution_args
         substitution._eval_find = self.find
         substitution._eval_env = self.variable
@@ -189,7 +189,8 @@ class _XacroRun:
         if value is None:
             raise RobotError(f"{self.file}: the environment variable {shown(name)} is not set")
         if name in self.environment:
-            self.notes[f"{ENVIRONMENT_NOTE} {shown(name)}"] = None
+            # robots are published
+            self.notes[f"the robot contains the value of the environment variable {shown(name)}"] = "environment"
         return value
 
     def places(self, package: str) -> list[Path]:
@@ -231,7 +232,7 @@ class _XacroRun:
                 return str(place)
         for folder in above:
             if folder.name and (folder.name.startswith(f"{package}_") or package.startswith(f"{folder.name}_")):
-                self.notes[f"the package '{package}' was read from the folder '{folder.name}'"] = None
+                self.notes[f"the package '{package}' was read from the folder '{folder.name}'"] = "package"
                 return str(folder)
         raise RobotError(
             f"{self.file}: the package of $(find {package}) is neither in {starts[0]} nor in a folder above it; put the folder "

@@ -26,7 +26,6 @@ DEEPEST = 50  # lists within lists
 BITS = 4096  # of an integer
 WORK = 2_000_000  # steps per file: a few seconds
 
-ENVIRONMENT_NOTE = "the robot contains the value of the environment variable"  # robots are published
 
 Function = Callable[..., Any]
 SCALARS = (bool, int, float, str, type(None))

@@ -10,6 +10,7 @@ from dalembert.base.files.reader_process import ask
 from dalembert.base.files.safe_xml import read_bytes
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import Robot
+from dalembert.robot.model.robot_notes import Note
 from dalembert.robot.readers.urdf import parse_urdf
 
 
@@ -27,7 +28,7 @@ def read_xacro(
     return robot.replace(notes=(*notes, *robot.notes))
 
 
-def expand_xacro(path: str | os.PathLike[str], arguments: Mapping[str, Any] | None = None) -> tuple[str, list[str]]:
+def expand_xacro(path: str | os.PathLike[str], arguments: Mapping[str, Any] | None = None) -> tuple[str, list[Note]]:
     """The URDF text to which a .xacro file expands, and notes for the user on how it was found."""
     source = os.fspath(path)
     read_bytes(path)  # a missing file is reported as for any other format
@@ -36,4 +37,4 @@ def expand_xacro(path: str | os.PathLike[str], arguments: Mapping[str, Any] | No
     question = {"source": source, "arguments": texts, "environment": dict(os.environ)}
     function = "dalembert.robot.readers.xacro_expander:expanded"
     answer, _ = ask(function, question, where=source, reader="xacro", error=RobotError)
-    return str(answer["text"]), list(map(str, answer["notes"]))
+    return str(answer["text"]), [Note(str(sentence), str(topic)) for sentence, topic in answer["notes"].items()]

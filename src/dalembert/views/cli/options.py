@@ -383,14 +383,13 @@ def resuming(resume: bool) -> Callable[[str], None] | bool:
 
 def load(arm: str, loading: Loading | None = None, tip: Load | None = None) -> da.Arm:
     """The arm, with its payload at the tip and the given limits, and with its warnings printed as sentences on stderr."""
-    from dalembert.robot.model.robot import TIP_NOTE
-    from dalembert.robot.readers.vendor_files import PRINTED_NOTES
+    from dalembert.robot.model.robot_notes import PRINTED, notes_on
 
     tip = tip or Load()
     com = vector_of("--payload-com", tip.payload_com) or (0.0, 0.0, 0.0)
     with saying_warnings():
         loaded = da.load(arm, **(loading or Loading()).keywords)
-    say("note", *(note for note in loaded.robot.notes if note.startswith((TIP_NOTE, *PRINTED_NOTES))))
+    say("note", *notes_on(loaded.robot.notes, PRINTED))
     if tip.payload is not None:
         loaded = loaded.with_payload(tip.payload, com)
     if tip.limits is not None:
