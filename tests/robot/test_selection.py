@@ -1,5 +1,6 @@
 """Joints held fixed, sub-trees and chains: the same machine with some of its joints at rest."""
 
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 
