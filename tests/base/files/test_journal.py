@@ -31,7 +31,7 @@ class Interrupted(BaseException):
 def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of the journals, which is empty."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(runs, "kept", set())
+    monkeypatch.setattr(runs, "unfinished_journals", set())
     return tmp_path / "state" / "dalembert" / "runs"
 
 
