@@ -13,7 +13,7 @@ import pytest
 import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot import Inertia, Placement, Shape
-from dalembert.robot.model.inertia import steiner
+from dalembert.robot.model.inertia import from_ten_parameters, point_masses, steiner, ten_parameters
 from dalembert.robot.model.materials import MATERIALS, density_of
 from dalembert.robot.readers.shape_inertia import with_density
 from dalembert.robot.readers.toml_reader import parse_toml
@@ -303,3 +303,11 @@ def test_an_arm_of_shapes_survives_a_file(tmp_path):
     arm = da.from_dh([{"a": 0.5, "shapes": {"capsule": ("50 mm", 0.4), "density": "steel", "xyz": (-0.2, 0, 0)}}])
     arm.save(tmp_path / "arm.toml")
     assert da.load(tmp_path / "arm.toml").robot == arm.robot
+
+
+def test_the_ten_parameters_are_those_of_the_body() -> None:
+    body = Inertia(1.5, (0.1, -0.2, 0.3), ((0.03, 0.001, 0.002), (0.001, 0.04, 0.003), (0.002, 0.003, 0.05)))
+    assert np.allclose(values(from_ten_parameters(ten_parameters(body))), values(body), rtol=1e-14, atol=1e-16)
+    masses, points = np.array([0.5, 2.0]), np.array([[0.1, -0.2, 0.3], [-0.4, 0.0, 0.7]])
+    expected = [ten_parameters(Inertia(m, tuple(c))) for m, c in zip(masses.tolist(), points.tolist(), strict=True)]
+    assert np.allclose(point_masses(masses, points), expected, rtol=1e-14, atol=1e-16)

@@ -114,11 +114,15 @@ def documented_by(group: Any) -> Callable[[Group], Group]:
 def check(group: Any) -> None:
     """Raise an error for a value that its option does not allow."""
     for field in dataclasses.fields(group):
-        value, allowed = getattr(group, field.name), declared(field).check
-        if value is not None and allowed is not None and not allowed.holds(value):
-            from dalembert.base.arrays import shown
+        check_value(field.name, getattr(group, field.name), declared(field))
 
-            raise DalembertError(f"{field.name} is {shown(value)}; it must be {allowed.words}")
+
+def check_value(name: str, value: Any, about: Option) -> None:
+    """Raise an error for a value that an option, which the message calls ``name``, does not allow."""
+    if value is not None and about.check is not None and not about.check.holds(value):
+        from dalembert.base.arrays import shown
+
+        raise DalembertError(f"{name} is {shown(value)}; it must be {about.check.words}")
 
 
 def checked(group: Group) -> Group:

@@ -54,6 +54,8 @@ def test_an_option_is_declared_once() -> None:
     assert "--cutoff HZ" in help and "Cut-off of --order." in help
     refused = CliRunner().invoke(application, ["--zero-phase"]).exception
     assert isinstance(refused, da.DalembertError) and str(refused) == "--zero-phase needs --cutoff"
+    refused = CliRunner().invoke(application, ["-n", "0"]).exception
+    assert isinstance(refused, da.DalembertError) and str(refused) == "--order is 0; it must be above 0"
     with pytest.raises(da.DalembertError, match="order is 0; it must be above 0"):
         check(Filtering(order=0))
     assert "cutoff      Cut-off of order (Hz)." in (documented(Filtering).__doc__ or "")

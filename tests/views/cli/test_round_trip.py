@@ -158,7 +158,9 @@ def test_what_plans_and_scales_need_is_said(tmp_path: Path) -> None:
     plan = ("plan", "planar-2r", "-o", tmp_path / "x.csv")
     assert "a motion needs one goal" in mistake(*plan, "--from", START)
     assert "a motion needs a start" in mistake(*plan, "--to", END)
-    assert "--duration is -1 s" in mistake(*plan, "--from", START, "--to", END, "--duration", -1)
+    assert "--duration is -1.0; it must be finite and above 0" in mistake(
+        *plan, "--from", START, "--to", END, "--duration", -1
+    )
     assert "--acceleration-time needs" in mistake(*plan, "--from", START, "--to", END, "--acceleration-time", 1)
     assert "has neither acceleration nor effort limits" in mistake(
         "plan", "kr300", "--from", "0 0 0 0 0 0", "--to", "1 0 0 0 0 0"

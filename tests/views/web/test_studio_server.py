@@ -229,15 +229,21 @@ def test_saving_asks_before_it_overwrites(client: Client, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "body", "sentence"),
     [
-        ("time", {"how": "fast", "name": "a", "csv": "t"}, "it must be time-optimal or scaled"),
+        (
+            "time",
+            {"how": "fast", "name": "a", "csv": "t"},
+            "'how' is 'fast'; it must be one of 'time-optimal', 'scaled'",
+        ),
         ("time", {"how": "scaled", "name": "a"}, "the key 'csv' is missing"),
         ("time", {"how": "scaled", "name": "a", "csv": "\ud800"}, "surrogate"),
         ("time", {"how": "scaled", "name": "a", "csv": "t", "duration": "long"}, "finite number"),
         ("identify", {"logs": "run.csv"}, "list of files"),
         ("identify", {"logs": [{"from": "moon", "name": "run.csv"}]}, "must be 'folder' or 'sent'"),
         ("identify", {"logs": [{"from": "folder", "name": "mine.toml"}]}, "must end in .csv"),
+        ("identify", {"cutoff": "8 Hz"}, "finite number"),
+        ("identify", {"physical": 1}, "true or false"),
         ("calibrated", {}, "no arm has been identified yet"),
-        ("cancel", {"kind": "lunch"}, "no job of the kind 'lunch'"),
+        ("cancel", {"kind": "lunch"}, "'kind' is 'lunch'; it must be one of 'page', 'timing'"),
         ("structure", {"lock": {"joint1": None}}, "finite number"),
         ("structure", {"payload": 10**400}, "finite number"),
         ("structure", {"lock": {"joint1": -(10**400)}}, "finite number"),

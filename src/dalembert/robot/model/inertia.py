@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalembert.base.algebra.records import number, settle
 from dalembert.base.algebra.scalars import Scalar, select
 from dalembert.base.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
 from dalembert.base.files.file_bounds import LARGEST_NUMBER
 from dalembert.robot.model.placement import Placement, matrix, vector
+
+if TYPE_CHECKING:
+    from dalembert.base.arrays import Array
 
 ROUNDING = 1e-15  # m²: moments smaller than this times the mass are those of a point mass
 
@@ -204,3 +207,29 @@ class Moments:
     def scaled(self, share: float) -> Moments:
         """A share of the body, with the same mass distribution."""
         return Moments(share * self.mass, share * self.first_moments, share * self.second_moments, share)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def ten_parameters(body: Inertia | Moments) -> Array:
+    """m, m r_C and Î_xx, Î_xy, Î_xz, Î_yy, Î_yz, Î_zz about the origin of the frame, S (7.77): (10,)."""
+    import numpy as np
+
+    I = body.tensor_at_origin
+    return np.array([body.mass, *body.first_moments, *(I[j][k] for j in range(3) for k in range(j, 3))], float)
+
+
+def from_ten_parameters(values: Array) -> Inertia:
+    """The body with these ten parameters: the inverse of :func:`ten_parameters`."""
+    m, x, y, z, xx, xy, xz, yy, yz, zz = values.tolist()
+    return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+
+def point_masses(mass: Array, at: Array) -> Array:
+    """The ten parameters (…, 10) of masses (…) at points (…, 3), S (7.60)."""
+    import numpy as np
+
+    x, y, z = np.moveaxis(at, -1, 0)
+    moments = (y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y)
+    return mass[..., None] * np.stack([np.ones_like(x), x, y, z, *moments], axis=-1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import dalembert as da
 from dalembert.base.environment.progress import Bar
-from dalembert.base.options import option
+from dalembert.base.options import Allowed, option
 from dalembert.base.tables.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
@@ -47,7 +47,9 @@ class ExciteOptions(ExcitationOptions, options.Load):
     )
     limits: str | None = option("Limits instead of the robot's: a file or text.", metavar="LIMITS")
     resume: bool = options.common("resume")
-    rate: float = option("Samples per second in OUT.csv.", 100.0, metavar="HZ")
+    rate: float = option(
+        "Samples per second in OUT.csv.", 100.0, metavar="HZ", check=Allowed(lambda x: x > 0, "above 0, in Hz")
+    )
     force: bool = options.overwriting("OUT.csv")
 
 
@@ -62,8 +64,6 @@ def excite(arm: ArmArgument, settings: Annotated[ExciteOptions, ORDER], loading:
     """
     loaded = options.load(arm, loading, settings)
     output, goal, start = settings.output, settings.goal, settings.start
-    if not settings.rate > 0:
-        raise DalembertError(f"--rate is {settings.rate:g}; it is in samples per second and must be above zero")
     task = Path(goal.removeprefix("task:")) if isinstance(goal, str) and goal.startswith("task:") else None
     options.check_table(output, "the motion", arm, settings.after, task, force=settings.force)  # type: ignore[arg-type]
     search = options.keywords(settings, " ".join(field.name for field in fields(ExcitationOptions)))

@@ -155,7 +155,7 @@ def _like(path: str, groups: dict[str, Any], arm: da.Arm) -> dict[str, Any]:
         for field in fields(group):
             own = getattr(group, field.name)
             if own is not None and own != field.default and field.name in beside:
-                option = options.spelling(type(group), field.name)
+                option = options.spelling(field)
                 raise DalembertError(
                     f"{option} and --like {path}, which also sets it, are both given: remove one of them"
                 )

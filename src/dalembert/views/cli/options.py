@@ -25,7 +25,7 @@ from typer import Argument
 import dalembert as da
 from dalembert.base.environment.extras import extra
 from dalembert.base.files import check_writable, whole_binary_file
-from dalembert.base.options import declared, option
+from dalembert.base.options import check_value, declared, option
 from dalembert.errors import DalembertError
 from dalembert.views.cli.terminal import plain, say, saying_warnings, tell
 
@@ -48,7 +48,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     receive all of it. The options for loading a robot and for reading a motion come last.
     """
     signature = inspect.signature(command, eval_str=True)
-    offered: list[tuple[Any, inspect.Parameter, str]] = []  # group, option, and the name of its field
+    offered: list[tuple[Any, inspect.Parameter, Any]] = []  # group, option, and the field that declares it
     groups: dict[str, Any] = {}
     for parameter in signature.parameters.values():
         kind, names = parameter.annotation, None
@@ -56,18 +56,21 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             kind, names = typing.get_args(kind)
         if dataclasses.is_dataclass(kind):
             groups[parameter.name] = kind
-            offered += [(kind, _option(field, kind), field.name) for field in _offered(kind, names)]
+            offered += [(kind, _option(field, kind), field) for field in _offered(kind, names)]
         elif isinstance(parameter.default, dataclasses.Field):
             parameter.default.name, parameter.default.type = parameter.name, kind
-            offered.append((None, _option(parameter.default), parameter.name))
+            offered.append((None, _option(parameter.default), parameter.default))
         else:
-            offered.append((None, parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY), parameter.name))
+            offered.append((None, parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY), None))
     offered.sort(key=lambda entry: LAST.index(entry[0]) + 1 if entry[0] in LAST else 0)
 
     def run(**given: Any) -> None:
         values: dict[Any, dict[str, Any]] = {kind: {} for kind, _, _ in offered}
-        for kind, parameter, name in offered:
-            values[kind][name] = given[parameter.name]
+        for kind, parameter, field in offered:
+            value = given[parameter.name]
+            values[kind][parameter.name if field is None else field.name] = value
+            if field is not None and declared(field).kind is None:  # else the command makes the value from it
+                check_value(spelling(field), value, declared(field))
         built = {kind: kind(**own) for kind, own in values.items() if kind is not None}
         for group in built.values():
             _check_needs(group)
@@ -91,11 +94,12 @@ def _option(field: Any, group: Any = None) -> inspect.Parameter:
     about = declared(field)
     kind, help = about.kind or field.type, about.help
     if group is not None:
-        help = re.sub(r"\{(\w+)\}", lambda name: spelling(group, name[1]), help)
+        known = {x.name: x for x in fields(group)}
+        help = re.sub(r"\{(\w+)\}", lambda name: spelling(known[name[1]]), help)
         if about.kind is None:
             own = {"__module__": group.__module__, "__annotations__": {field.name: kind}}
             kind = get_type_hints(type(group.__name__, (), own))[field.name]
-    spelled = (about.spelled or f"--{field.name.rstrip('_').replace('_', '-')}").split()
+    spelled = _spellings(field)
     if kind in (bool, bool | None) and field.default is not False:
         spelled = [f"{word}/--no-{word[2:]}" for word in spelled]
     further = {"metavar": about.metavar, "help": help, **about.further}
@@ -106,10 +110,13 @@ def _option(field: Any, group: Any = None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
 
 
-def spelling(group: Any, name: str) -> str:
-    """An option of a group as it is written on the command line."""
-    (field,) = (field for field in fields(group) if field.name == name)
-    return max((declared(field).spelled or f"--{name.rstrip('_').replace('_', '-')}").split(), key=len)
+def spelling(field: Any) -> str:
+    """An option as it is written on the command line, by its longest name."""
+    return max(_spellings(field), key=len)
+
+
+def _spellings(field: Any) -> list[str]:
+    return (declared(field).spelled or f"--{field.name.rstrip('_').replace('_', '-')}").split()
 
 
 def _check_needs(group: Any) -> None:
@@ -117,7 +124,7 @@ def _check_needs(group: Any) -> None:
     for field in fields(group):
         other, words = declared(field).needs or ("", "")
         if other and getattr(group, field.name) != field.default and getattr(group, other) in (None, False):
-            raise DalembertError(f"{spelling(group, field.name)} {words}")
+            raise DalembertError(f"{spelling(field)} {words}")
 
 
 def exclude(first: str, second: str) -> DalembertError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import dalembert as da
-from dalembert.base.options import option
+from dalembert.base.options import Allowed, option
 from dalembert.base.tables.wording import some
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
@@ -73,7 +73,10 @@ class PlanOptions(RowOptions, options.Load):
     normal: str = options.vector("The axis of the circle.", "0 0 1")
     orientation: Literal["free", "constant"] = option("Orientation of the tip for --line and --circle.", "free")
     profile: Shape = option("The velocity profile. 'spline' passes via points without stopping.", "trapezoidal")
-    duration: float | None = option("Its duration; default: the shortest that the limits allow.", metavar="SECONDS")
+    duration: float | None = option(
+        "Its duration; default: the shortest that the limits allow.", metavar="SECONDS",
+        check=Allowed(lambda x: 0 < x < math.inf, "finite and above 0, in s"),
+    )  # fmt: skip
     acceleration_time: float | None = option("For trapezoidal; default: a third of the duration.", metavar="SECONDS")
     hold: float | None = option("Dwell time at the end, and at via points.", metavar="SECONDS")
     back: bool = option("Return along the same path.", False)
@@ -192,8 +195,6 @@ class _Timing:
         profile, duration, acceleration_time = settings.profile, settings.duration, settings.acceleration_time
         if acceleration_time is not None and (profile != "trapezoidal" or duration is None):
             raise DalembertError("--acceleration-time needs --profile trapezoidal and a --duration")
-        if duration is not None and not 0 < duration < float("inf"):
-            raise DalembertError(f"--duration is {duration:g} s; it must be finite and more than 0")
         self.arm, self.profile, self.duration, self.accelerating = arm, profile, duration, acceleration_time
         self.sentence, self.limits = "", {} if duration is not None else _own_limits(arm)
 

@@ -11,7 +11,7 @@ import typer
 
 import dalembert as da
 from dalembert.base.environment.progress import Bar
-from dalembert.base.options import option
+from dalembert.base.options import Allowed, option
 from dalembert.base.tables.wording import nearest
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
@@ -47,7 +47,10 @@ class SizeOptions:
     brake_factor: float = option("Safety factor of a brake on the worst gravity torque.", 1.5, metavar="FACTOR")
     inertia_ratio: float | None = option("The largest ratio of load to motor inertia to choose.", metavar="RATIO")
     tolerance: list[str] | None = options.common("tolerance")
-    quantile: float = option("Share of the robots within --tolerance that must pass.", 0.95, metavar="SHARE")
+    quantile: float = option(
+        "Share of the robots within --tolerance that must pass.", 0.95, metavar="SHARE",
+        check=Allowed(lambda x: 0 < x < 1, "between 0 and 1"),
+    )  # fmt: skip
     samples: int = option("How many robots within --tolerance are drawn.", 10_000, metavar="N")
     resume: bool = options.common("resume")
     sweep: str | None = option(
@@ -137,8 +140,6 @@ def _under_tolerances(
     arm: da.Arm, motion: Any, drives: Drives, tolerances: da.Tolerances, settings: SizeOptions, wrench: Any
 ) -> Margins:
     """{joint: {check: margin}} with the torques that a share of the robots within their tolerances do not exceed."""
-    if not 0 < settings.quantile < 1:
-        raise DalembertError(f"--quantile is {settings.quantile:g}; it must lie between 0 and 1")
     resume = options.resuming(settings.resume)
     with Bar(f"drawing robots like {arm.name}") as bar:
         load: Any = {"tip_wrench": wrench, "resume": resume, "progress": bar}

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import dalembert as da
 from dalembert.base.environment.progress import Bar
-from dalembert.base.options import option
-from dalembert.errors import DalembertError
+from dalembert.base.options import Allowed, option
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Limited, Loading, MotionsArgument, Reading
 from dalembert.views.cli.terminal import say, tell
 from dalembert.views.cli.torques import check_source, motions_of
+
+PORT = Allowed(lambda x: 0 <= x <= 65535, "a number from 1 to 65535, or 0 for a free port")
 
 
 def studio(
@@ -20,7 +21,7 @@ def studio(
     *,
     motions: MotionsArgument = None,
     example: str | None = options.common("example"),
-    port: int = option("The port to listen on, on 127.0.0.1; default: a free one.", 0, metavar="N"),
+    port: int = option("The port to listen on, on 127.0.0.1; default: a free one.", 0, metavar="N", check=PORT),
     browser: bool = option("Open the page in a browser, or only print its address.", True),
     load: Limited,
     reading: Reading,
@@ -33,8 +34,6 @@ def studio(
     the folder of the robot file (the current folder for a shipped arm), and stops with Ctrl-C.
     """
     check_source(motions, example)
-    if not 0 <= port <= 65535:
-        raise DalembertError(f"--port {port}: a port is a number from 1 to 65535, or 0 for a free one")
     loaded = options.load(arm, loading, load)
     titled = motions_of(loaded, motions, example, reading)
     from dalembert.views.studio.folder import RobotFolder

@@ -57,7 +57,8 @@ KINDS: dict[str, Callable[[StudioRequest, str], Any]] = {  # how a field is read
 }  # fmt: skip
 
 
-def request(group: type[Group], given: StudioRequest) -> Group:
-    """A group of options (a dataclass) from the fields of a request; those that are missing or null keep their defaults."""
-    present = [field for field in fields(group) if field.name in given]  # type: ignore[arg-type]
+def request(group: type[Group], given: StudioRequest, names: str = "") -> Group:
+    """A group of options (a dataclass) from a request; fields that are missing or null, or not in ``names``, keep their defaults."""
+    offered = [field for field in fields(group) if not names or field.name in names.split()]  # type: ignore[arg-type]
+    present = [field for field in offered if field.name in given]
     return group(**{field.name: KINDS[str(field.type)](given, field.name) for field in present})

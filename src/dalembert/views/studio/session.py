@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.files import whole_file
+from dalembert.base.options import checked
 from dalembert.base.tables.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.robot.model.robot import Robot
@@ -21,27 +22,15 @@ from dalembert.views.studio.page_tasks import Shown
 from dalembert.views.studio.structure import Structure, described
 from dalembert.views.studio.upload_bounds import LOG_BYTES, ROBOT_BYTES
 from dalembert.views.studio.uploads import LOGS, ROBOTS, Uploads
+from dalembert.work.identification.fitting.fit_options import GROUPS
 
 if TYPE_CHECKING:
     from dalembert.views.studio.fit_tasks import Fitted
 
 TIMINGS = ("time-optimal", "scaled")
 ACTIONS = ("status", "files", "job", "cancel", "open", "structure", "time", "identify", "calibrated", "save")
+FIT_OPTIONS = {"filtering": "cutoff", "estimator": "physical"}  # that the page offers for an identification, by group
 STUDIO = {"api": "api/", "robot_bytes": ROBOT_BYTES, "log_bytes": LOG_BYTES}  # what the page is told about its server
-
-
-@dataclass(frozen=True)
-class FitRequest:
-    """The options of an identification that the page offers."""
-
-    cutoff: float | None = None
-    consistent: bool | None = None
-    selection: bool = True
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """The keywords of :func:`dalembert.identify`."""
-        return {"cutoff": self.cutoff, "physical": self.consistent, "selection": self.selection}
 
 
 class ExistsError(DalembertError):
@@ -100,11 +89,11 @@ class Session:
 
     def job(self, body: StudioRequest) -> dict[str, Any]:
         """The last job of a kind."""
-        return {"job": self.jobs.data(_kind(body))}
+        return {"job": self.jobs.data(body.choice("kind", tuple(TITLES)))}
 
     def cancel(self, body: StudioRequest) -> dict[str, Any]:
         """Cancel the job of a kind."""
-        self.jobs.cancel(_kind(body))
+        self.jobs.cancel(body.choice("kind", tuple(TITLES)))
         return self.job(body)
 
     def open(self, body: StudioRequest) -> dict[str, Any]:
@@ -164,9 +153,7 @@ class Session:
 
     def time(self, body: StudioRequest) -> dict[str, Any]:
         """Start computing a new timing of the displayed motion, given as CSV."""
-        how, name = body.text("how"), body.text("name")
-        if how not in TIMINGS:
-            raise DalembertError(f"the timing is {shown(how)}; it must be {' or '.join(TIMINGS)}")
+        how, name = body.choice("how", TIMINGS), body.text("name")
         duration = body.number("duration", None)
         csv, folder = body.text("csv"), str(self.uploads.scratch("timing"))
         state = self._shown_in(body)
@@ -185,9 +172,11 @@ class Session:
     def identify(self, body: StudioRequest) -> dict[str, Any]:
         """Start an identification of the displayed arm."""
         logs, validate = self._logs(body, "logs"), self._logs(body, "validate")
+        settings: dict[str, Any] = {"validate": validate or None, "selection": body.flag("selection", True)}
+        for group, names in FIT_OPTIONS.items():
+            settings[group] = checked(request(GROUPS[group], body, names))
         if not logs:
             raise DalembertError("an identification needs a log; choose one")
-        settings = {"validate": validate or None, **request(FitRequest, body).keywords}
         state = self._shown_in(body)
 
         def then(answer: Fitted) -> dict[str, Any]:
@@ -222,9 +211,7 @@ class Session:
     def save(self, body: StudioRequest) -> dict[str, Any]:
         """Write the robot, a motion or the page into the robot's folder."""
         name, overwrite = body.text("name"), body.flag("overwrite", False)
-        what = body.text("what")
-        if what not in SUFFIXES:
-            raise DalembertError(f"cannot save {shown(what)}; it must be one of {', '.join(SUFFIXES)}")
+        what = body.choice("what", tuple(SUFFIXES))
         target = self.folder.target(name, SUFFIXES[what])
         if target.exists() and not overwrite:
             raise ExistsError(f"{name}: the file already exists")
@@ -255,10 +242,3 @@ class Session:
 
 
 SUFFIXES = {"robot": (".toml", ".urdf"), "motion": (".csv",), "page": (".html",)}
-
-
-def _kind(body: StudioRequest) -> str:
-    kind = body.text("kind")
-    if kind not in TITLES:
-        raise DalembertError(f"there is no job of the kind {shown(kind)}")
-    return kind

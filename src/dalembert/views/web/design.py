@@ -12,7 +12,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.friction import loaded
 from dalembert.mechanics.equations.regressor import WIDTH
-from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.inertia import Inertia, ten_parameters
 from dalembert.robot.model.mechanism import Body, places
 from dalembert.robot.model.robot import Joint
 from dalembert.robot.readers.toml_pieces import toml_pieces
@@ -63,18 +63,12 @@ def _body(joint: Joint, body: Body, own: Inertia) -> Data:
         "reflected": body.reflected,
     }
     return {
-        "link": moments(body.link),
-        "own": moments(own),
+        "link": ten_parameters(body.link).tolist(),
+        "own": ten_parameters(own).tolist(),
         "rotor": rotor,
         "levels": floats(body.coulomb),
         "xyz": floats(joint.placement.translation),
     }
-
-
-def moments(body: Any) -> list[float]:
-    """m, m c and the tensor about the frame's origin (xx, xy, xz, yy, yz, zz)."""
-    I = body.tensor_at_origin
-    return floats((body.mass, *body.first_moments, *(I[i][j] for i in range(3) for j in range(i, 3))))
 
 
 def _rotation(placement: Any) -> list[float]:

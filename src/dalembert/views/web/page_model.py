@@ -13,10 +13,11 @@ from dalembert.base.tables.signal_columns import declarations
 from dalembert.compiler.quantities.machine import identity
 from dalembert.errors import DalembertError
 from dalembert.mechanics.motion.operational_space import Space
+from dalembert.robot.model.inertia import ten_parameters
 from dalembert.robot.model.mechanism import Body
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint
-from dalembert.views.web.design import design_data, floats, friction_data, moments
+from dalembert.views.web.design import design_data, floats, friction_data
 from dalembert.views.web.kernels import varied_numbers
 from dalembert.views.web.posture import first_posture
 from dalembert.work.analysis.ellipsoid import task_space
@@ -50,7 +51,7 @@ def arm_data(arm: Arm) -> Data:
             for loop in mechanism.loops
         ],
         "numbers": {name: _numbers(arm, name) for name in varied_numbers(arm)},
-        "payload": moments(arm.robot.payload) if arm.robot.payload is not None else [0.0] * 10,
+        "payload": ten_parameters(arm.robot.payload).tolist() if arm.robot.payload is not None else [0.0] * 10,
         "parameter_names": list(arm.parameter_names),
         "length_names": list(arm.length_names) if "lengths" in varied_numbers(arm) else [],
         "start": {"q": first_posture(arm)},

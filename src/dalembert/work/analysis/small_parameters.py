@@ -20,9 +20,8 @@ from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.mechanics.equations.regrouping import LeanLink, lean_links
-from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.inertia import from_ten_parameters, ten_parameters
 from dalembert.robot.model.robot import Joint, Link, Robot
-from dalembert.work.identification.fitting.physical_consistency import ten, tensor
 from dalembert.work.sizing.motion_samples import samples_of
 from dalembert.work.sizing.sizing import rms
 
@@ -161,9 +160,7 @@ def _without(robot: Robot, dropped: list[DroppedPart]) -> dict[str, Any]:
 
 def _changed(link: Link, omitted: Array) -> Link:
     """The link minus ten parameters; marked if the result is not that of a body."""
-    left = ten(link.inertia) - omitted
-    m, x, y, z = left[:4].tolist()
-    inertia = Inertia.from_origin(m, (x, y, z), tensor(left[4:]).tolist())
+    inertia = from_ten_parameters(ten_parameters(link.inertia) - omitted)
     return replace(link, inertia=inertia, physical=inertia.impossible() is None)
 
 

@@ -21,6 +21,7 @@ from dalembert.base.environment.short_repr import brief
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL, WIDTH
 from dalembert.robot.drives.drive_data import Gear, Motor, of_rotor
+from dalembert.robot.model.inertia import point_masses
 from dalembert.robot.model.robot import Joint, Robot, Rotor
 from dalembert.work.sizing.drive_formulas import curve_at, mean_speed, through_gear
 from dalembert.work.sizing.drive_sizing import (
@@ -276,8 +277,9 @@ class _SelectionProblem:
                     link = slice(body.parent * WIDTH, body.parent * WIDTH + len(INERTIAL))
                     if not body.reflected:
                         self.by_inertia[i][part] = Y[:, :, link] @ _about_axis(body.rotor_axis)
-                    self.by_mass[i][part] = Y[:, :, link] @ _point(body.rotor_position)
-                    self.gravity_by_mass[i][part] = Y_still[:, :, link] @ _point(body.rotor_position)
+                    kilogram = point_masses(np.ones(()), np.array(body.rotor_position, float))
+                    self.by_mass[i][part] = Y[:, :, link] @ kilogram
+                    self.gravity_by_mass[i][part] = Y_still[:, :, link] @ kilogram
 
     def rotor_torques(self, i: int, J: float, k: float, m: float) -> Array:
         """Contribution of a rotor at joint i to all torques: (N, n), without friction."""
@@ -472,12 +474,6 @@ def _about_axis(axis: Any) -> Array:
     """INERTIAL of a massless rotor of 1 kg m² about ``axis``: z zᵀ."""
     x, y, z = (float(v) for v in axis)
     return np.array([0, 0, 0, 0, x * x, x * y, x * z, y * y, y * z, z * z])
-
-
-def _point(position: Any) -> Array:
-    """INERTIAL of 1 kg at ``position``, about the frame's origin."""
-    x, y, z = (float(v) for v in position)
-    return np.array([1, x, y, z, y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y])
 
 
 def _shares(need: Array, have: Array) -> Array:

@@ -28,6 +28,7 @@ from dalembert.base.files.journal import Resume
 from dalembert.base.text_tables import aligned
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import WIDTH
+from dalembert.robot.model.inertia import point_masses
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
 from dalembert.work.sizing.sizing import joint_units, limits_of, rms
 from dalembert.work.trajectory.planning.motion_checks import check_finite
@@ -392,13 +393,13 @@ class _Work:
         m, h = of_joints[..., 0], of_joints[..., 1:4]
         with np.errstate(divide="ignore", invalid="ignore"):
             c = np.where(m[..., None] != 0, h / m[..., None], 0.0)
-        about_com = of_joints[..., 4:10] - _steiner(m, c)
+        about_com = of_joints[..., 4:10] - point_masses(m, c)[..., 4:]
         scale = parts.get("mass", 1.0)
         new_m, new_c = m * scale, c + parts.get("com", np.zeros((S, 3 * N))).reshape(S, N, 3)
         tensor = about_com * np.broadcast_to(scale * parts.get("inertia", 1.0), (S, N))[..., None]
         # a first moment without a mass comes from a fit: there is nothing to shift
         of_joints[..., 1:4] = np.where(m[..., None] != 0, new_m[..., None] * new_c, h)
-        of_joints[..., 4:10] = tensor + _steiner(new_m, np.where(m[..., None] != 0, new_c, 0.0))
+        of_joints[..., 4:10] = tensor + point_masses(new_m, np.where(m[..., None] != 0, new_c, 0.0))[..., 4:]
         of_joints[..., 0] = new_m
         for k, name in enumerate(("rotor", "viscous", "coulomb"), 10):
             if name in parts:
@@ -407,8 +408,7 @@ class _Work:
         if "payload" in parts:
             mass = parts["payload"][:, 0]
             at = np.array(self.tolerances.payload_at) + parts.get("payload_com", np.zeros((S, 3)))
-            held = np.concatenate([mass[:, None], mass[:, None] * at, _steiner(mass, at)], axis=1)
-            numbers["payload"] = held
+            numbers["payload"] = point_masses(mass, at)
         return numbers
 
     def piece(self, ends: tuple[int, int]) -> tuple[Array, ...]:
@@ -428,9 +428,3 @@ class _Work:
             if self.brakes:
                 holding[part] = np.abs(varied.gravity_torque(at.q)).max(axis=1)
         return peak, mean, holding
-
-
-def _steiner(m: Array, c: Array) -> Array:
-    """I_xx, I_xy, I_xz, I_yy, I_yz, I_zz of masses m (…) at points c (…, 3), about the origin: S (7.60)."""
-    x, y, z = np.moveaxis(c, -1, 0)
-    return m[..., None] * np.stack([y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y], axis=-1)

@@ -17,7 +17,7 @@ export function studioFit(studio) {
   const other = fileList("Validation log", "none");
   const settings = {
     selection: true,
-    consistent: /** @type {true | null} */ (null),
+    physical: /** @type {true | null} */ (null),
     cutoff: /** @type {number | null} */ (null),
   };
   const result = el("div", { class: "fit-result" });
@@ -69,7 +69,7 @@ export function studioFit(studio) {
       }),
       checkbox({
         label: "Physically consistent parameters only",
-        onChange: (checked) => (settings.consistent = checked ? true : null),
+        onChange: (checked) => (settings.physical = checked ? true : null),
       }),
       el("label", { class: "studio-duration" }, "Cut-off ", cutoff, " Hz"),
     ),

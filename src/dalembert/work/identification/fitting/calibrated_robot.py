@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError, MissingExtraError
-from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.inertia import Inertia, from_ten_parameters, ten_parameters
 from dalembert.robot.model.robot import Coupling, Friction, Joint, Link, Robot, Rotor
 from dalembert.robot.terms import Term
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
@@ -27,8 +27,6 @@ from dalembert.work.identification.fitting.physical_consistency import (
     links_of,
     scales,
     signed,
-    ten,
-    tensor,
 )
 
 SMALL_MASS = 1e-3  # kg: mass of a link whose nearest mass would be negative
@@ -205,7 +203,7 @@ def _impossible(robot: Robot) -> list[str]:
 
 def _links(robot: Robot, name: str, before: Array, wanted: Array) -> tuple[dict[str, Link], list[str]]:
     """A link that, with what is fixed to it, has the ten parameters ``wanted`` instead of ``before``; and notes."""
-    body = _body(wanted - (before - ten(robot.link(name).inertia)))
+    body = _body(wanted - (before - ten_parameters(robot.link(name).inertia)))
     if body is not None and body.impossible() is None:
         return {name: replace(robot.link(name), inertia=body, physical=True)}, []
     whole = _body(wanted)
@@ -233,5 +231,4 @@ def _body(values: Array) -> Inertia | None:
         return Inertia()
     if values[0] == 0:
         return None
-    m, x, y, z = values[:4].tolist()
-    return Inertia.from_origin(m, (x, y, z), tensor(values[4:]).tolist())
+    return from_ten_parameters(values)

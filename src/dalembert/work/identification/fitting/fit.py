@@ -17,7 +17,7 @@ from dalembert.base.files.journal import Journal, Resume
 from dalembert.base.tables.wording import some
 from dalembert.compiler.kernel.one_thread import one_thread
 from dalembert.errors import DalembertError
-from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.inertia import Inertia, ten_parameters
 from dalembert.work.identification.fitting.fit_options import (
     AskedSettings,
     EstimatorOptions,
@@ -37,7 +37,6 @@ from dalembert.work.identification.fitting.model_parameters import (
     stribeck_terms,
 )
 from dalembert.work.identification.fitting.parameter_set import ParameterSet, has_rotors
-from dalembert.work.identification.fitting.physical_consistency import ten
 from dalembert.work.identification.fitting.result import Identification, make_run
 from dalembert.work.identification.fitting.result import IdentificationWarning as IdentificationWarning
 from dalembert.work.identification.fitting.solution import KnownLoad, solution
@@ -367,4 +366,4 @@ def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
         raise DalembertError(
             f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0, and at most {MOST_MASS:g}"
         )
-    return KnownLoad(ten(body), run, centred)
+    return KnownLoad(ten_parameters(body), run, centred)

@@ -20,7 +20,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
-from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.inertia import ten_parameters
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.cone_program import ConeProgram
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
@@ -51,11 +51,6 @@ UPPER = np.triu_indices(3)
 BASIS = np.array([entries(e) for e in np.eye(10)])  # (10, 4, 4): J of each unit parameter
 
 
-def ten(inertia: Inertia) -> Array:
-    """m, h and the tensor about the origin, in the order of a parameter vector."""
-    return np.array([inertia.mass, *inertia.first_moments, *np.array(inertia.tensor_at_origin, float)[UPPER]], float)
-
-
 @record
 class Links:
     """The map from the parameters of the augmented links to those of the links themselves, without rotors and payload.
@@ -82,14 +77,14 @@ def links_of(parameters: ParameterSet) -> Links:
         first, rotor = at.get(f"m_{i + 1}"), at.get(f"Im_{i + 1}")
         if first is not None:
             coefficients[i, :, first : first + 10] = np.eye(10)
-        constants[i] += ten(body.link) - ten(body.inertia)
+        constants[i] += ten_parameters(body.link) - ten_parameters(body.inertia)
         if body.parent >= 0 and not body.reflected and rotor is not None:
             z = np.array(body.rotor_axis, float)
             unit = np.concatenate([np.zeros(4), np.outer(z, z)[UPPER]])
             coefficients[body.parent, :, rotor] -= unit
             constants[body.parent] += float(body.rotor_inertia) * unit
     if robot.payload is not None and mechanism.tip_body >= 0:
-        constants[mechanism.tip_body] -= ten(robot.payload.seen_from(mechanism.tip))
+        constants[mechanism.tip_body] -= ten_parameters(robot.payload.seen_from(mechanism.tip))
     there = list(parameters.bodies)
     names = tuple(robot.tree_joints[i].child for i in there)
     return Links(names, coefficients[there], constants[there])

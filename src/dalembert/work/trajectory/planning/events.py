@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.base.arrays import Array, double, number
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.robot import Inertia
+from dalembert.robot.model.inertia import Inertia, from_ten_parameters, ten_parameters
 from dalembert.work.trajectory.planning.motion_checks import finite
 from dalembert.work.trajectory.planning.time_breaks import inside, nearest, segment
 
@@ -52,9 +52,7 @@ class PayloadEvent:
     @property
     def values(self) -> Array:
         """The ten inertial parameters, as ``Arm.variants(payload=…)`` expects them: (10,)."""
-        I = self.body.tensor_at_origin
-        tensor = (I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2])
-        return np.array([self.body.mass, *self.body.first_moments, *tensor], float)
+        return ten_parameters(self.body)
 
     def __str__(self) -> str:
         return f"payload of {self.mass:g} kg from {self.start:.6g} to {self.end:.6g} s"
@@ -186,10 +184,7 @@ class LoadTable:
 
 def body_of(values: Array) -> Inertia | None:
     """The body with these ten parameters, or None if all are zero."""
-    if not values.any():
-        return None
-    m, x, y, z, xx, xy, xz, yy, yz, zz = values.tolist()
-    return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+    return from_ten_parameters(values) if values.any() else None
 
 
 def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Event, ...]:
