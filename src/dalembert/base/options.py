@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, TypeVar
 
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 
 Group = TypeVar("Group", bound=Any)
@@ -116,8 +117,6 @@ def check(group: Any) -> None:
     for field in dataclasses.fields(group):
         value, allowed = getattr(group, field.name), declared(field).check
         if value is not None and allowed is not None and not allowed.holds(value):
-            from dalembert.base.arrays import shown
-
             raise DalembertError(f"{field.name} is {shown(value)}; it must be {allowed.words}")
 
 

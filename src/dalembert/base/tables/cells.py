@@ -18,7 +18,7 @@ from dalembert.base.environment.extras import extra
 from dalembert.base.files import open_bounded, read_bounded
 from dalembert.base.files.file_bounds import TABLE_BYTES, TABLE_CELLS, at_most
 from dalembert.base.tables.columns import Cell, Column, Heading, headings
-from dalembert.base.tables.wording import counted, reason
+from dalembert.base.wording import counted, reason
 from dalembert.errors import DalembertError, RobotError
 
 TEXT_TABLES = (".csv", ".tsv")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dalembert.base.tables.units import DOUBTS, NUMBER, UNITS, parse_angle, unit_among
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import RobotError
 
 LONGEST_CELL = 200  # characters of a header or a number: pattern matching takes quadratic time

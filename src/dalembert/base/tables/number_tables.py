@@ -24,7 +24,7 @@ from dalembert.base.tables import cells
 from dalembert.base.tables.cells import HEADER_WITHIN, WORKBOOKS, encoding_of
 from dalembert.base.tables.columns import name_and_unit
 from dalembert.base.tables.units import UNITS, plain
-from dalembert.base.tables.wording import counted, shown
+from dalembert.base.wording import counted, shown
 from dalembert.errors import DalembertError
 
 Line = tuple[int, str]  # its number and its text

@@ -22,7 +22,7 @@ from dalembert.base.tables.cells import HeadedCells, headed, is_comment, tables_
 from dalembert.base.tables.cells import Row as CellRow
 from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, check_once, compact, is_number
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.wording import errors_at, nearest, shown, some
+from dalembert.base.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia
