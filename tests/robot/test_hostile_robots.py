@@ -19,7 +19,7 @@ import pytest
 import dalembert as da
 from dalembert.base.files import file_bounds as bounds
 from dalembert.base.tables.units import parse_angle
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError, RobotError
 from dalembert.robot.readers.limits_file import with_limits
 from dalembert.work.logs.log import read_log

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from dalembert.arm.compiled import Compiled
 from dalembert.arm.damping import NONE, Pole, Posed, damped, fastest, posed, some_poses
 from dalembert.arm.lazy import ALONE, by_blocks
-from dalembert.base.arrays import DOUBLE, SINGLE, is_lazy, number, real, shown
+from dalembert.base.arrays import DOUBLE, SINGLE, is_lazy, number, real
 from dalembert.base.environment.cached_property import cached_property
+from dalembert.base.wording import shown
 from dalembert.compiler.foreign.libraries import TITLES, common_library, library_of
 from dalembert.compiler.kernel.batches import run
 from dalembert.compiler.kernel.threads import checked_threads

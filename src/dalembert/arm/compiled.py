@@ -13,8 +13,9 @@ from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arm.names import INTERNAL, STATE, ArmType, refuse_change
 from dalembert.arm.terms import RESULTS
 from dalembert.base.algebra.records import settle
-from dalembert.base.arrays import SINGLE, Array, by_joint, is_lazy, real, shown
+from dalembert.base.arrays import SINGLE, Array, by_joint, is_lazy, real
 from dalembert.base.environment.cached_property import cached_property
+from dalembert.base.wording import shown
 from dalembert.compiler.emit.source import SCALARS, checked_precision
 from dalembert.compiler.foreign.call import Named, call_of
 from dalembert.compiler.foreign.libraries import TITLES, common_library, constant

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.base.arrays import real, shown
+from dalembert.base.arrays import real
+from dalembert.base.wording import shown
 from dalembert.compiler.foreign.libraries import common_library, joined_last
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.mechanics.coordinates.chain import AnyMechanism

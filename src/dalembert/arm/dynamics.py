@@ -21,8 +21,9 @@ from dalembert.arm.terms import (
     TorqueSecondDerivatives,
     TorqueTerms,
 )
-from dalembert.base.arrays import double, shown
+from dalembert.base.arrays import double
 from dalembert.base.environment.cached_property import cached_property
+from dalembert.base.wording import shown
 from dalembert.compiler.foreign.libraries import TITLES, common_library, constant, library_of
 from dalembert.compiler.quantities.joints import regressor_pattern
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError

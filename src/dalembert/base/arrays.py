@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.base.wording import shown
 from dalembert.errors import ShapeError
 
 Array = NDArray[Any]  # float32 or float64, known when a program runs: `real` decides
@@ -84,18 +85,6 @@ def number(name: str, value: Any) -> float:
     if array.ndim:
         raise ShapeError(f"{name} has shape {array.shape}; it must be one number")
     return float(array)
-
-
-def shown(value: Any) -> str:
-    """A shortened ``repr`` of a value, for use in a message.
-
-    >>> shown([1, "two"])
-    "[1, 'two']"
-    """
-    try:
-        return f"{value!r:.80}"
-    except ValueError:  # Python refuses to print an integer of more than 4300 digits
-        return f"a {type(value).__name__} with an integer too long to write out"
 
 
 def which_state(index: Iterable[Any]) -> str:

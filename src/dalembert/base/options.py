@@ -120,7 +120,7 @@ def check(group: Any) -> None:
 def check_value(name: str, value: Any, about: Option) -> None:
     """Raise an error for a value that an option, which the message calls ``name``, does not allow."""
     if value is not None and about.check is not None and not about.check.holds(value):
-        from dalembert.base.arrays import shown
+        from dalembert.base.wording import shown
 
         raise DalembertError(f"{name} is {shown(value)}; it must be {about.check.words}")
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.base.tables.columns import name_and_unit
 from dalembert.robot.readers.limits_file import with_limits
 from dalembert.work.logs.log import read_log
 from dalembert.work.simulation.initial_states import read_states
@@ -207,3 +208,12 @@ def test_units_in_a_line_of_their_own(tmp_path: Path) -> None:
     motion = read_motion(path, planar(), torques=True)
     assert np.allclose(motion.q, np.radians(np.array(rows)[:, 1:3])) and motion.tau is not None
     assert np.allclose(motion.tau, np.array(rows)[:, 3:] * [1.0, 1e-3])
+
+
+@pytest.mark.parametrize("name", ["DH table", "motors", "gears", "limits"])
+def test_units_in_a_row_below_the_header_are_those_of_the_header(name: str, tmp_path: Path) -> None:
+    form = FORMATS[name]
+    names, units = zip(*map(name_and_unit, form.headers["English"]), strict=True)
+    expected = form.read(saved(tmp_path / "x.csv", text([form.headers["English"], *form.rows])))
+    below = [f"[{unit}]" if unit else "" for unit in units]
+    same(form.read(saved(tmp_path / "x.csv", text([names, below, *form.rows]))), expected)

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.base.arrays import shown
 from dalembert.base.files import resumable_runs as runs
 from dalembert.base.files.digest import digest_of, digest_of_source
 from dalembert.base.files.private_files import is_own
 from dalembert.base.files.reader_process import read_message, write_all, write_message
 from dalembert.base.files.writing import locked
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 
 PACKAGE = Path(__file__).resolve().parents[2]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +18,15 @@ from typing import Any
 from dalembert.base.environment.extras import extra
 from dalembert.base.files import open_bounded, read_bounded
 from dalembert.base.files.file_bounds import TABLE_BYTES, TABLE_CELLS, at_most
-from dalembert.base.tables.columns import Cell, Column, Heading, headings
-from dalembert.base.tables.wording import counted, reason
+from dalembert.base.tables.columns import Cell, Column, Heading, headings, with_units
+from dalembert.base.wording import counted, reason
 from dalembert.errors import DalembertError, RobotError
 
 TEXT_TABLES = (".csv", ".tsv")
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 DELIMITERS = (";", "\t", ",", "|")
 HEADER_WITHIN = 100  # the header must be among this many rows from the top
+FILLED = re.compile(r"\s*(?!#(?!n/a)|%|//)\S", re.IGNORECASE)  # begins a line that is neither blank nor a comment
 
 Row = tuple[int, tuple[str, ...]]  # its number from 1, and its cells
 
@@ -59,8 +61,8 @@ class Cells:
 class HeadedCells:
     """A table whose header was found.
 
-    columns   recognised headings;  others  headings that were not, by position
-    before, header, rows   the rows above the header, the header, and the rows below it
+    columns   recognised headings, with the units of a row of units;  others  headings that were not, by position
+    before, header, rows   the rows above the header, the header, and the rows below it and its units
     """
 
     cells: Cells
@@ -102,13 +104,15 @@ def headed(
                 columns, others = headings(row, meaning, cells.at(number))
                 if is_header({column.key for column in columns}):
                     rest = cells.rows[at + 1 :]
+                    if rest and (measured := with_units(columns, rest[0][1])):
+                        columns, rest = measured, rest[1:]
                     return HeadedCells(cells, columns, others, cells.rows[:at], cells.rows[at], rest)
     return None
 
 
 def is_comment(row: tuple[str, ...]) -> bool:
     """Whether a row is a comment."""
-    return bool(row) and row[0].startswith(("#", "%", "//"))
+    return bool(row and row[0]) and FILLED.match(row[0]) is None
 
 
 def tables_in(path: str | os.PathLike[str], largest: int = TABLE_BYTES, what: str = "table") -> Iterator[Cells]:

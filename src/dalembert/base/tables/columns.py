@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dalembert.base.tables.units import DOUBTS, NUMBER, UNITS, parse_angle, unit_among
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import RobotError
 
 LONGEST_CELL = 200  # characters of a header or a number: pattern matching takes quadratic time
@@ -20,6 +20,7 @@ _BRACKETS = re.compile(r"(?P<name>[^\[(]*+)[\[(](?P<unit>.*)[\])]\s*+")
 _ENDING = re.compile(r"(?P<name>.*?[^\s,/_])(?:\s*[,/_]\s*|\s+in\s+|\s+)(?P<unit>[^\s,_].*)")
 _WITH_UNIT = re.compile(rf"({NUMBER})\s*+(\D.*+)")
 _RATIO = re.compile(rf"({NUMBER})\s*+:\s*+({NUMBER})")
+DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)|(?<![\w.]),(?=\d)")
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,16 @@ def headings(cells: Sequence[str], meaning: Mapping[str, Column], where: str) ->
     return columns, others
 
 
+def with_units(columns: Sequence[Heading], cells: Sequence[str]) -> list[Heading]:
+    """The columns with the units in a row of units, such as [mm], deg; none if the row is another one."""
+    below = {x: cells[x.at] for x in columns if x.at < len(cells) and cells[x.at]}
+    units = {x: "" if cell.lower() in EMPTY else cell.strip("[]() ").lower() for x, cell in below.items()}
+    for x, unit in units.items():
+        if x.column.unit is None or len(unit) > LONGEST_CELL or (unit and not x.column.unit_words(unit)):
+            return []
+    return [replace(x, unit=x.unit or units.get(x) or None) for x in columns] if any(units.values()) else []
+
+
 def check_once(columns: Sequence[Heading], where: str) -> None:
     """Refuse two columns of the same meaning."""
     first: dict[str, str] = {}
@@ -204,7 +215,7 @@ class Cell:
     def plain(self, text: str) -> str:
         """The text with decimal points and plain signs."""
         text = text.strip("$ \t").replace("−", "-").replace("\u00a0", " ").replace("\\", "")
-        return re.sub(r"(?<=\d),(?=\d)|(?<!\w),(?=\d)", ".", text) if self.comma and "." not in text else text
+        return DECIMAL_COMMA.sub(".", text) if self.comma and "." not in text else text
 
     def number_of(self, text: str, slides: bool = False) -> float:
         """A number in the unit written with it, or else in the unit of the column."""

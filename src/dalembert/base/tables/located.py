@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dalembert.base.algebra.vectors import Mat, Vec
 from dalembert.base.files.file_bounds import NAME
 from dalembert.base.tables.units import parse_angle, parse_quantity
-from dalembert.base.tables.wording import nearest, shown
+from dalembert.base.wording import nearest, shown
 from dalembert.errors import DalembertError, RobotError
 
 if TYPE_CHECKING:

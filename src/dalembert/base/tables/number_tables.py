@@ -21,10 +21,10 @@ import numpy as np
 from dalembert.base.arrays import Array
 from dalembert.base.files import line_blocks, open_bounded
 from dalembert.base.tables import cells
-from dalembert.base.tables.cells import HEADER_WITHIN, WORKBOOKS, encoding_of
-from dalembert.base.tables.columns import name_and_unit
+from dalembert.base.tables.cells import FILLED, HEADER_WITHIN, WORKBOOKS, encoding_of
+from dalembert.base.tables.columns import DECIMAL_COMMA, EMPTY, name_and_unit
 from dalembert.base.tables.units import UNITS, plain
-from dalembert.base.tables.wording import counted, shown
+from dalembert.base.wording import counted, shown
 from dalembert.errors import DalembertError
 
 Line = tuple[int, str]  # its number and its text
@@ -34,12 +34,10 @@ WORKBOOK_BYTES, WORKBOOK_CELLS = 64 << 20, 2_000_000  # larger tables belong in 
 SNIFFED = 1 << 20  # bytes that decide about the encoding
 QUICK = 10_000_000  # bytes: for larger files pyarrow's reader is worthwhile, if it is installed
 LINES = 20_000  # lines read at a time, so that a long file is never in memory as text
-EMPTY = ("", "nan", "-nan", "na", "n/a", "#n/a", "null", "none", "-", "--", "?", "-nan(ind)", "1.#qnan", "-1.#ind")
+NO_VALUE = (*EMPTY, "nan", "-nan", "#n/a", "--", "?", "-nan(ind)", "1.#qnan", "-1.#ind")
 KNOWN_UNITS = {plain(unit) for units in UNITS.values() for unit in units}
 LONGEST_UNIT = 20  # characters
 ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
-ROW = re.compile(r"\s*(?!#(?!n/a)|%|//)\S", re.IGNORECASE)  # a line that is neither blank nor a comment
-DECIMAL_COMMA = re.compile(r"\d,\d|(?<![\w.]),\d")
 
 
 @contextmanager
@@ -93,14 +91,14 @@ def _are_units(cells: list[str]) -> bool:
 
 def _is_row(cells: list[str]) -> bool:
     """Whether a line consists mostly of numbers; a header consists of words."""
-    filled = [cell for cell in cells if cell.strip().lower() not in EMPTY]
+    filled = [cell for cell in cells if cell.strip().lower() not in NO_VALUE]
     return 2 * sum(_plain(cell) or bool(ISO.fullmatch(cell)) for cell in filled) > len(filled)
 
 
 def _plain(cell: str) -> bool:
     """Whether a cell is a number or empty."""
     word = cell.strip().lower()
-    return word in EMPTY or _number(word.replace(",", ".")) is not None
+    return word in NO_VALUE or _number(word.replace(",", ".")) is not None
 
 
 def _number(cell: str) -> float | None:
@@ -194,7 +192,7 @@ class NumberTable:
         """Lines that are neither blank nor comments, one block at a time; the last comment before them is kept."""
         begun = False
         for block in lines:
-            rows = [line for line in block if ROW.match(line[1])]
+            rows = [line for line in block if FILLED.match(line[1])]
             if not begun:
                 first = rows[0][0] if rows else block[-1][0] + 1
                 before = (text for number, text in reversed(block) if number < first and not text.isspace())
@@ -322,7 +320,7 @@ class NumberTable:
 
     def _odd(self, line: int, column: int, cell: str) -> float:
         """The value of a cell that is not a number."""
-        if cell.lower() in EMPTY:
+        if cell.lower() in NO_VALUE:
             return np.nan
         what = "a number"
         if ISO.fullmatch(cell):

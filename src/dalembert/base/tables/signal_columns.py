@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.base.arrays import Array
 from dalembert.base.tables.columns import Column, name_and_unit
 from dalembert.base.tables.units import CHARACTERS, OFFSETS, RESPELT, UNITS, unit_among
-from dalembert.base.tables.wording import nearest, some
+from dalembert.base.wording import nearest, some
 from dalembert.errors import DalembertError
 
 # the spellings are in lower case; the first one found is used

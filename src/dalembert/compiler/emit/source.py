@@ -12,11 +12,11 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dalembert.base.arrays import shown
 from dalembert.base.bibliography import cited, introduction
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.environment.version import __version__
 from dalembert.base.files import check_writable, whole_binary_file
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.compiler.emit.c99 import c99
 from dalembert.compiler.emit.readable import dot, numpy, python
 from dalembert.compiler.emit.source import SCALARS, Settings, Source, Unit

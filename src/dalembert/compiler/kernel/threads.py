@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.base.arrays import shown
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 
 MOST_THREADS = 1024

@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from dalembert.base.algebra.scalars import flat
-from dalembert.base.arrays import shown
+from dalembert.base.wording import shown
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.source import Unit, plain
 from dalembert.compiler.graph.count import count

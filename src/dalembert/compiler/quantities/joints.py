@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, cos, flat, sin
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.compiler.quantities.derived import MODES, derivative_of, jacobian
 from dalembert.compiler.quantities.machine import CONDENSED_LENGTH, Arrays, Equations, Quantity, sizes_of, table
 from dalembert.errors import DalembertError

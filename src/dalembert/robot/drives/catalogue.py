@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, overload
 from dalembert.base.files.file_bounds import TOML_BYTES
 from dalembert.base.tables.cells import Cells, headed, is_comment, tables_in, tables_in_text
 from dalembert.base.tables.columns import Cell, Column, check_once, spelled
-from dalembert.base.tables.wording import counted, errors_at, shown, some
+from dalembert.base.wording import counted, errors_at, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
 

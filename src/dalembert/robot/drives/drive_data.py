@@ -14,7 +14,7 @@ from typing import Any
 from dalembert.base.algebra.records import settle
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.files.file_bounds import LARGEST_NUMBER
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import RobotError
 
 THERMAL_CLASSES = {"A": 105.0, "E": 120.0, "B": 130.0, "F": 155.0, "H": 180.0}  # °C, IEC 60085

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.robot.model.joint_paths import path_to
 from dalembert.robot.model.robot_notes import Note
 

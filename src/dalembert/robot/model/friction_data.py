@@ -9,7 +9,7 @@ from typing import Any
 from dalembert.base.algebra.records import settle
 from dalembert.base.algebra.scalars import Scalar
 from dalembert.base.files.file_bounds import TERMS_OF_JOINT
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import RobotError
 from dalembert.robot.terms import TERMS, Coulomb, Term, Viscous
 

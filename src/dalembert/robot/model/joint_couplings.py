@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.base.algebra.records import settle
 from dalembert.base.files.file_bounds import COUPLED_JOINTS, COUPLINGS, at_most
 from dalembert.base.tables.located import finite_float
-from dalembert.base.tables.wording import nearest, shown, some
+from dalembert.base.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.loop_joints import joints_around
 

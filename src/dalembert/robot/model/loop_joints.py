@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dalembert.base.algebra.records import number, settle
 from dalembert.base.algebra.vectors import ZERO, Vec, VecLike
 from dalembert.base.files.file_bounds import LINKS_IN_LOOPS, LOOPS, at_most
-from dalembert.base.tables.wording import shown, some
+from dalembert.base.wording import shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_paths import path_to
 from dalembert.robot.model.placement import Placement, unit, vector

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dalembert.base.tables.wording import nearest, some
+from dalembert.base.wording import nearest, some
 from dalembert.errors import DalembertError
 from dalembert.robot.model.loop_joints import Loop
 from dalembert.robot.model.placement import Placement

@@ -6,7 +6,7 @@ import math
 import re
 
 from dalembert.base.tables.units import NUMBER, parse_quantity
-from dalembert.base.tables.wording import nearest, shown
+from dalembert.base.wording import nearest, shown
 from dalembert.errors import RobotError
 
 MATERIALS = {  # kg/m³, typical alloys and grades

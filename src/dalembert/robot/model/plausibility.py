@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from dalembert.base.files.file_bounds import LARGEST_NUMBER, SMALLEST_LIMIT, check_size
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.placement import Placement, no_rotation

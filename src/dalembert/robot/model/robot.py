@@ -18,7 +18,7 @@ from dalembert.base.algebra.records import bounded, number, settle
 from dalembert.base.algebra.vectors import VecLike, rotation_about
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
-from dalembert.base.tables.wording import errors_at, nearest, some
+from dalembert.base.wording import errors_at, nearest, some
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear as Gear
 from dalembert.robot.drives.drive_data import Motor as Motor

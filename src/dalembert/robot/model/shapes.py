@@ -15,7 +15,7 @@ from typing import Literal
 from dalembert.base.algebra.records import settle
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.tables.units import LENGTH, parse_quantity
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.materials import density_of

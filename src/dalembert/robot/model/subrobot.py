@@ -11,7 +11,7 @@ from typing import Any
 
 from dalembert.base.algebra.vectors import VecLike
 from dalembert.base.tables.located import finite_float
-from dalembert.base.tables.wording import nearest, shown, some
+from dalembert.base.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_couplings import Coupling, followers, in_order
 from dalembert.robot.model.joint_paths import links_behind, path_to

@@ -20,7 +20,7 @@ from dalembert.base.algebra.scalars import Scalar, cos, sin
 from dalembert.base.algebra.vectors import Mat, RotZ
 from dalembert.base.tables.located import Table
 from dalembert.base.tables.units import LENGTH, doubt
-from dalembert.base.tables.wording import errors_at
+from dalembert.base.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear, Motor
 from dalembert.robot.model.inertia import Inertia

@@ -6,7 +6,7 @@ import re
 
 from dalembert.base.tables.columns import Cell, Column, spelled
 from dalembert.base.tables.units import NUMBER
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 
 LIMITS = (
     Column("lower", "min qmin lowerlimit minposition minangle thetamin positionmin", "rad", "m"),

@@ -22,7 +22,7 @@ from dalembert.base.tables.cells import HeadedCells, headed, is_comment, tables_
 from dalembert.base.tables.cells import Row as CellRow
 from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, check_once, compact, is_number
 from dalembert.base.tables.located import Table
-from dalembert.base.tables.wording import errors_at, nearest, shown, some
+from dalembert.base.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia
@@ -84,7 +84,7 @@ class _DHTable:
         self.settings = self._settings((*table.before, *(row for row in rows if is_comment(row[1]))))
         width = max((at + 1 for at, cell in enumerate(table.header[1]) if cell), default=0)
         at_most(TABLE_COLUMNS, width, "columns", table.where)
-        self.rows = self._joint_rows(rows[self._take_units(rows) :], width)
+        self.rows = self._joint_rows(rows, width)
         self._ratios()
         self._check_columns(table.where, table.others)
         self._share_units()
@@ -128,18 +128,6 @@ class _DHTable:
         self.left_out = [f"the columns {some([shown(x) for x in dynamic])} of the table"] if dynamic else []
         if unused := [shown(x) for x in others.values() if x not in dynamic]:
             self.notes.append(f"columns that were not used: {some(unused)}")
-
-    def _take_units(self, rows: Sequence[CellRow]) -> int:
-        """Read the units from a row of their own below the header; returns the number of such rows."""
-        _, row = rows[0] if rows else (0, ())
-        cells = {x.at: row[x.at] for x in self.columns if x.at < len(row) and row[x.at]}
-        written = {at: "" if cell.lower() in EMPTY else cell.strip(" []()").lower() for at, cell in cells.items()}
-        measured = {x.at: x.column for x in self.columns if x.column.unit is not None}
-        are_units = all(at in measured and (not unit or measured[at].unit_words(unit)) for at, unit in written.items())
-        if not are_units or not any(written.values()):
-            return 0
-        self.columns = [replace(x, unit=x.unit or written.get(x.at) or None) for x in self.columns]
-        return 1
 
     def _share_units(self) -> None:
         """Use the unit of alpha for theta and offset, and that of a for d, if they have none of their own."""

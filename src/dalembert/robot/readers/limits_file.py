@@ -21,7 +21,7 @@ from dalembert.base.files.file_bounds import LIMITS_BYTES, SMALLEST_LIMIT
 from dalembert.base.files.safe_toml import parse_tables, read_text
 from dalembert.base.tables.cells import TEXT_TABLES, WORKBOOKS, headed, tables_in
 from dalembert.base.tables.columns import Cell, check_once, spelled
-from dalembert.base.tables.wording import errors_at, nearest, shown, some
+from dalembert.base.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import LIMIT_KEYS, Joint, Robot
 from dalembert.robot.readers.dh_columns import JOINT, LIMITS

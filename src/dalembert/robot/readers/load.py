@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dalembert.base.files.file_bounds import COMPILE_SECONDS, MANY_JOINTS
 from dalembert.base.tables.cells import TEXT_TABLES, WORKBOOKS
-from dalembert.base.tables.wording import counted, errors_at, nearest, shown, some
+from dalembert.base.wording import counted, errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import Robot
 

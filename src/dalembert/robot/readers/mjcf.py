@@ -35,7 +35,7 @@ from dalembert.base.files.file_bounds import (
 from dalembert.base.files.reader_process import ask
 from dalembert.base.files.safe_toml import decoded
 from dalembert.base.files.safe_xml import check_format, file_or_text, parse_xml, read_bytes
-from dalembert.base.tables.wording import errors_at
+from dalembert.base.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling

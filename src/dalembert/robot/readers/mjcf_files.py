@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from dalembert.base.files.file_bounds import MJCF_FOLDERS, at_most
 from dalembert.base.files.safe_xml import parse_xml, read_bytes
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import RobotError
 
 FOLDERS = ("meshdir", "texturedir", "assetdir")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.base.environment.extras import extra
 from dalembert.base.files.file_bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_most
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import RobotError
 
 LOOPS = ("connect", "weld")  # equality constraints that close chains

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dalembert.base.tables.wording import errors_at, some
+from dalembert.base.wording import errors_at, some
 from dalembert.robot.model.joint_couplings import Coupling
 from dalembert.robot.model.multi_dof_joints import screw, virtual_joints, virtual_note
 from dalembert.robot.model.robot import Frame, Joint, Link, Robot

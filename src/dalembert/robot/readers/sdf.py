@@ -18,7 +18,7 @@ from typing import Any
 from dalembert.base.algebra.vectors import ZERO, VecLike, Z
 from dalembert.base.files.file_bounds import LINKS, UNLIMITED, at_most
 from dalembert.base.files.safe_xml import file_or_text
-from dalembert.base.tables.wording import errors_at
+from dalembert.base.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling

@@ -15,7 +15,7 @@ from typing import Any
 from dalembert.base.files.file_bounds import XML_ELEMENTS, at_most
 from dalembert.base.files.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.base.tables.located import REQUIRED, XmlElement, XmlParent
-from dalembert.base.tables.wording import nearest, shown, some
+from dalembert.base.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.placement import Placement
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dalembert.base.tables.located import Table
 from dalembert.base.tables.units import LENGTH, MASS, doubt
-from dalembert.base.tables.wording import counted, errors_at, some
+from dalembert.base.wording import counted, errors_at, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.materials import density_of

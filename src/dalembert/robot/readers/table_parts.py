@@ -10,7 +10,7 @@ from dalembert.base.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.base.tables import units as si
 from dalembert.base.tables.located import REQUIRED, Located, Table
 from dalembert.base.tables.units import parse_angle, parse_quantity
-from dalembert.base.tables.wording import errors_at
+from dalembert.base.wording import errors_at
 from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
 from dalembert.robot.model.inertia import Inertia

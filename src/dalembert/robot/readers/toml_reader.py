@@ -13,7 +13,7 @@ from dalembert.base.files.file_bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML
 from dalembert.base.files.safe_toml import parse_tables, read_text
 from dalembert.base.tables.located import REQUIRED, Table
 from dalembert.base.tables.units import LENGTH
-from dalembert.base.tables.wording import errors_at, shown
+from dalembert.base.wording import errors_at, shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_couplings import Coupling
 from dalembert.robot.model.loop_joints import LOOP_KINDS, Loop

@@ -14,7 +14,7 @@ from typing import Any
 from dalembert.base.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.base.files import whole_file
 from dalembert.base.tables.units import LONGEST, WIDEST, parse_angle
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling

@@ -20,7 +20,7 @@ from dalembert.base.algebra.vectors import ZERO, X, Z
 from dalembert.base.files.file_bounds import LINKS, at_most
 from dalembert.base.files.safe_xml import BLANKS, check_format, file_or_text, parse_xml
 from dalembert.base.tables.located import XmlElement
-from dalembert.base.tables.wording import errors_at, nearest
+from dalembert.base.wording import errors_at, nearest
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling

@@ -14,7 +14,7 @@ from itertools import product
 from dalembert.base.algebra.vectors import Mat
 from dalembert.base.arrays import number
 from dalembert.base.files.file_bounds import UNLIMITED
-from dalembert.base.tables.wording import shown, some
+from dalembert.base.wording import shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.robot import Joint, Limits, Robot
 from dalembert.robot.model.robot_notes import Note, without

@@ -22,7 +22,7 @@ from dalembert.base.environment.extras import extra
 from dalembert.base.files import read_bounded
 from dalembert.base.files.file_bounds import XACRO_ELEMENTS, XML_BYTES, at_most
 from dalembert.base.files.safe_xml import parse_xml
-from dalembert.base.tables.wording import nearest, shown, some
+from dalembert.base.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.readers.xacro_expressions import LARGEST, Expressions, size
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import dalembert as da
 from dalembert.base.environment.progress import Bar
 from dalembert.base.options import Allowed, option
-from dalembert.base.tables.wording import counted
+from dalembert.base.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading

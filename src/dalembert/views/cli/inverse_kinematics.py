@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import dalembert as da
 from dalembert.base.options import REQUIRED, option
-from dalembert.base.tables.wording import counted
+from dalembert.base.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import dalembert as da
 from dalembert.base.options import Allowed, option
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading

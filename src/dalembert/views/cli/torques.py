@@ -13,7 +13,7 @@ import typer
 import dalembert as da
 from dalembert.base.environment.progress import Bar
 from dalembert.base.options import option
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, AtTip, Loading, MotionFile, Reading

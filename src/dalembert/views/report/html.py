@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 import numpy as np
 
-from dalembert.base.arrays import shown
 from dalembert.base.bibliography import cited, introduction
 from dalembert.base.environment.progress import Progress, silent
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.views.report.figures import Key, Panel, alone
 from dalembert.views.report.svg import figure_svg, with_classes

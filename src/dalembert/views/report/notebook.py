@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, is_lazy
-from dalembert.base.tables.wording import counted
+from dalembert.base.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.report.arm_figures import configurations
 from dalembert.views.report.arm_strokes import points_of, views_of

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import Array, shown
+from dalembert.base.arrays import Array
 from dalembert.base.environment.progress import OfFraction as Progress
 from dalembert.base.environment.progress import reporting
 from dalembert.base.files import HTML, check_writable, whole_file
-from dalembert.base.tables.wording import counted
+from dalembert.base.wording import counted, shown
 from dalembert.errors import DalembertError
 from dalembert.robot.model.omitted_terms import OMISSIONS
 from dalembert.views.report import figures, tip_figures

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.compiler.kernel import cache
 from dalembert.errors import RobotError
 from dalembert.robot.readers.mjcf_files import places

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.views.studio.upload_bounds import DEPTH, FILES, FOLDERS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.arm import Arm
-from dalembert.base.tables.wording import counted
+from dalembert.base.wording import counted
 from dalembert.robot.model.robot import Robot
 from dalembert.robot.readers.load import load_robot
 from dalembert.views.studio.confined import check_mjcf_paths, confine

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.base.files import whole_file
 from dalembert.base.options import checked
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.robot.model.robot import Robot
 from dalembert.robot.readers.load import arms, save_robot

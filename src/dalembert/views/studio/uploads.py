@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dalembert.base.files.writing import locked, remove_abandoned
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.views.studio.folder import plain_parts
 from dalembert.views.studio.upload_bounds import LOG_BYTES, ROBOT_BYTES, UPLOADED_BYTES

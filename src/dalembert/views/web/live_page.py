@@ -9,10 +9,10 @@ from html import escape
 from typing import Any
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import shown
 from dalembert.base.environment.progress import OfFraction as Progress
 from dalembert.base.environment.progress import reporting
 from dalembert.base.files import HTML, check_writable, whole_file
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.views.web.bundle import compressed, encoded, packed, policy, script, style
 from dalembert.views.web.formulations import formulations_of

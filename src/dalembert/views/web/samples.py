@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.views.web.page_model import check_fits
 from dalembert.work.trajectory.planning.events import LoadTable

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import DOUBLE, at_once, shown
+from dalembert.base.arrays import DOUBLE, at_once
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.mechanics.equations import lagrange
 from dalembert.robot.model.mechanism import Mechanism

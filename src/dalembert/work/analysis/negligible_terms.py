@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import Array, number, shown
+from dalembert.base.arrays import Array, number
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.progress import OfFraction, reporting
 from dalembert.base.environment.short_repr import record
 from dalembert.base.text_tables import aligned
+from dalembert.base.wording import shown
 from dalembert.compiler.graph.count import Operations, count
 from dalembert.compiler.quantities.joints import JOINTS
 from dalembert.compiler.quantities.machine import identity, trace

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array, number
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
-from dalembert.base.tables.wording import counted
+from dalembert.base.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.raw import check_size
 from dalembert.work.logs.log import Log

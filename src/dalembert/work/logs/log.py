@@ -19,7 +19,7 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.per_joint import per_joint
-from dalembert.base.tables.wording import counted, shown, some
+from dalembert.base.wording import counted, shown, some
 from dalembert.errors import DalembertError
 from dalembert.work.logs.checks.impossible_values import MOST, garbage_in, impossible
 from dalembert.work.logs.formats import read

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, number
 from dalembert.base.tables.signal_columns import TIME, celsius, factors, listed_words, matched
-from dalembert.base.tables.wording import nearest, some
+from dalembert.base.wording import nearest, some
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.logs.formats.raw import Raw, seconds
 from dalembert.work.logs.log_units import sliding_joints

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import Array, shown
+from dalembert.base.arrays import Array
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.logs.log import Columns
 from dalembert.work.simulation.controllers import Controller

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arm.damping import NONE, Pole
-from dalembert.base.arrays import Array, double, shown, which_state
+from dalembert.base.arrays import Array, double, which_state
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
+from dalembert.base.wording import shown
 from dalembert.compiler.quantities.machine import kernel
 from dalembert.compiler.quantities.rollouts import BASE, FOLLOWING, ROLLOUTS, Plan, Rollout, rollout
 from dalembert.errors import DalembertError, ShapeError, SimulationError

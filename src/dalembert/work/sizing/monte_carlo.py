@@ -20,12 +20,13 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.arm.resuming import resumable_run
-from dalembert.base.arrays import Array, double, shown
+from dalembert.base.arrays import Array, double
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.cluster import computed
 from dalembert.base.environment.progress import reporting
 from dalembert.base.files.journal import Resume
 from dalembert.base.text_tables import aligned
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.robot.model.inertia import point_masses

@@ -25,7 +25,7 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.terms import Offset

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.tables.wording import counted
+from dalembert.base.wording import counted
 from dalembert.work.logs.log_units import sliding_joints
 
 BEYOND = 99.0  # percentile of a run's samples that is compared with the range

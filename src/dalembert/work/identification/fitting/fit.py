@@ -14,7 +14,7 @@ from dalembert.arm import Arm
 from dalembert.arm.resuming import resumable_run
 from dalembert.base.arrays import number
 from dalembert.base.files.journal import Journal, Resume
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.compiler.kernel.one_thread import one_thread
 from dalembert.errors import DalembertError
 from dalembert.robot.model.inertia import Inertia, ten_parameters

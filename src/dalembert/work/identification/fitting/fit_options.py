@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.base.environment.short_repr import record
 from dalembert.base.options import FLAG, Allowed, check, checked, documented, is_number, is_whole, one_of, option
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError
 from dalembert.robot.terms import TERMS, Coulomb, Harmonic, Stribeck, Tanh, Term, Viscous
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions, ModelOptions

@@ -20,7 +20,7 @@ from dalembert.arm.lazy import lazy
 from dalembert.base.arrays import Array, double
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
 from dalembert.robot.terms import Coulomb, Harmonic, Offset, Term, Viscous

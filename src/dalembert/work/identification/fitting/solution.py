@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns

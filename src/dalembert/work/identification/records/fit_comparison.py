@@ -21,7 +21,7 @@ from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief, record
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.robot.terms.term import SLIDING_UNITS
 from dalembert.work.identification.fitting.parameter_set import SLOPE_UNITS

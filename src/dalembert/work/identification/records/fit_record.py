@@ -25,7 +25,7 @@ from dalembert.base.environment.short_repr import record
 from dalembert.base.environment.version import __version__
 from dalembert.base.files import read_bounded, whole_file
 from dalembert.base.tables.located import REQUIRED, Table, finite_float
-from dalembert.base.tables.wording import shown, some
+from dalembert.base.wording import shown, some
 from dalembert.errors import DalembertError
 from dalembert.robot.terms import TERMS, Offset, Term
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters

@@ -25,7 +25,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.progress import Progress
 from dalembert.base.environment.short_repr import record
 from dalembert.base.files.journal import Journal
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.covariance import runs_of_equal
 from dalembert.work.identification.fitting.progress_stages import Stages

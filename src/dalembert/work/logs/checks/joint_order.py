@@ -17,7 +17,7 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.log import Log
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.work.logs.checks.angle_ranges import SLACK, described, far_beyond, ranges
 from dalembert.work.logs.checks.derivatives import off_by
 from dalembert.work.logs.checks.joint_order import mixed_up

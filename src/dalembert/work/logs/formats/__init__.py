@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from dalembert.base.tables.cells import WORKBOOKS
-from dalembert.base.tables.wording import reason, shown
+from dalembert.base.wording import reason, shown
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.carried import read_in_helper, reader_called
 from dalembert.work.logs.formats.raw import LARGEST_FILE, Raw, Request

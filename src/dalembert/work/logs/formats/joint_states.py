@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.base.tables.signal_columns import matched
-from dalembert.base.tables.wording import nearest, some
+from dalembert.base.wording import nearest, some
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.raw import Raw, Request, check_names, check_size
 

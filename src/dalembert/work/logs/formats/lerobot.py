@@ -29,7 +29,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.files import read_bounded
 from dalembert.base.tables.columns import name_and_unit
 from dalembert.base.tables.signal_columns import SPELLED, matched, owner_of
-from dalembert.base.tables.wording import counted, reason, some
+from dalembert.base.wording import counted, reason, some
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.carried import MOST_FILES, TABLES
 from dalembert.work.logs.formats.parquet import Columns, columns_of, opened, table_of

@@ -17,7 +17,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.tables.number_tables import LARGEST_FILE as LARGEST_FILE
 from dalembert.base.tables.signal_columns import Grouped
-from dalembert.base.tables.wording import reason
+from dalembert.base.wording import reason
 from dalembert.errors import DalembertError
 
 # limits for a log in any format

@@ -11,7 +11,7 @@ from typing import Any
 
 from dalembert.base.environment.extras import extra
 from dalembert.base.files import open_bounded
-from dalembert.base.tables.wording import shown
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.joint_states import JointStates, fields_of
 from dalembert.work.logs.formats.mcap_file import LARGEST_CHUNK

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.base.tables.number_tables import open_table
 from dalembert.base.tables.signal_columns import Grouped, gathered
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.raw import Raw, Request, check_names, check_size
 

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.algebra.orientations import rotation_vector
-from dalembert.base.arrays import Array, shown, which_state
+from dalembert.base.arrays import Array, which_state
 from dalembert.base.environment.short_repr import record
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     IN_LIMITS,

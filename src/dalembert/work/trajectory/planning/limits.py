@@ -12,7 +12,7 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array, number
 from dalembert.base.environment.short_repr import record
 from dalembert.base.files.file_bounds import SMALLEST_LIMIT, UNLIMITED
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError, LimitError
 from dalembert.mechanics.equations.friction import loaded
 from dalembert.robot.model.robot import Limits

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import Array, double, shown
+from dalembert.base.arrays import Array, double
 from dalembert.base.files.file_bounds import LARGEST_NUMBER, SMALLEST_LIMIT
 from dalembert.base.per_joint import per_joint
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 
 FARTHEST = 1e30  # rad, m: far above any arm, and the square of a speed of this size is still finite

@@ -17,7 +17,7 @@ from dalembert.base.environment.short_repr import brief
 from dalembert.base.tables.columns import Column, name_and_unit
 from dalembert.base.tables.signal_columns import HOLD, PAYLOADS, WRENCHES, Grouped, factors, gathered
 from dalembert.base.tables.units import unit_among
-from dalembert.base.tables.wording import counted, nearest, shown, some
+from dalembert.base.wording import counted, nearest, shown, some
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.logs.log_units import sliding_joints
 from dalembert.work.logs.signals import joint_order

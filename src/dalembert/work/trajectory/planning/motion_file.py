@@ -26,7 +26,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.tables.sampled_motion import SampledMotion
 from dalembert.base.tables.signal_columns import PAYLOADS, TENSOR, WRENCHES
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError, MissingExtraError
 from dalembert.robot import Inertia
 from dalembert.work.logs.log import Columns

@@ -20,7 +20,7 @@ from dalembert.base.environment.extras import extra
 from dalembert.base.files import whole_binary_file, whole_file
 from dalembert.base.tables.number_tables import Line, NumberTable, open_table
 from dalembert.base.tables.signal_columns import SPELLED
-from dalembert.base.tables.wording import some
+from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats import read
 from dalembert.work.logs.formats.raw import Raw, Request

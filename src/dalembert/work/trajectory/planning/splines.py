@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.base.per_joint import per_joint
-from dalembert.base.tables.wording import nearest
+from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.trajectory.planning import hermite
 from dalembert.work.trajectory.planning.hermite import Hermite

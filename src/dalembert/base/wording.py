@@ -26,12 +26,13 @@ def shown(value: object) -> str:
     """A value in the form used in messages: short, on one line.
 
     >>> shown("x" * 100), shown([2**100_000])
-    ("'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...", 'an integer of more than 4300 digits')
+    ("'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...", 'a list with an integer of more than 4300 digits')
     """
     try:
         text = repr(value)
     except ValueError:  # Python does not print integers of more than 4300 digits
-        text = "an integer of more than 4300 digits"
+        holder = "" if isinstance(value, int) else f"a {type(value).__name__} with "
+        text = f"{holder}an integer of more than 4300 digits"
     except RecursionError:
         text = f"a {type(value).__name__} of infinite depth"
     return text if len(text) <= 60 else text[:57] + "..."
