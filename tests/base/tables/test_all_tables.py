@@ -14,6 +14,7 @@ import pytest
 
 import dalembert as da
 from dalembert.base.tables.columns import name_and_unit
+from dalembert.base.tables.number_tables import open_table
 from dalembert.robot.readers.limits_file import with_limits
 from dalembert.work.logs.log import read_log
 from dalembert.work.simulation.initial_states import read_states
@@ -208,6 +209,12 @@ def test_units_in_a_line_of_their_own(tmp_path: Path) -> None:
     motion = read_motion(path, planar(), torques=True)
     assert np.allclose(motion.q, np.radians(np.array(rows)[:, 1:3])) and motion.tau is not None
     assert np.allclose(motion.tau, np.array(rows)[:, 3:] * [1.0, 1e-3])
+
+
+def test_a_column_without_a_unit_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("t;gear;q\ns;1;-\n0;3;1\n0.1;3;2\n0.2;3;4\n")
+    with open_table(tmp_path / "log.csv", "log") as table:
+        assert list(table.names) == ["t [s]", "gear", "q"]
 
 
 @pytest.mark.parametrize("name", ["DH table", "motors", "gears", "limits"])

@@ -35,6 +35,7 @@ SNIFFED = 1 << 20  # bytes that decide about the encoding
 QUICK = 10_000_000  # bytes: for larger files pyarrow's reader is worthwhile, if it is installed
 LINES = 20_000  # lines read at a time, so that a long file is never in memory as text
 NO_VALUE = (*EMPTY, "nan", "-nan", "#n/a", "--", "?", "-nan(ind)", "1.#qnan", "-1.#ind")
+NO_UNIT = {"", "-", "1"}  # cells of a line of units
 KNOWN_UNITS = {plain(unit) for units in UNITS.values() for unit in units}
 LONGEST_UNIT = 20  # characters
 ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
@@ -85,7 +86,7 @@ def _delimiter(line: str) -> str | None:
 
 def _are_units(cells: list[str]) -> bool:
     """Whether a line consists of units, such as s; deg; Nm or [s], [deg], [Nm]."""
-    words = {cell.strip("[]() ") for cell in cells} - {"", "-", "1"}
+    words = {cell.strip("[]() ") for cell in cells} - NO_UNIT
     return bool(words) and all(len(word) <= LONGEST_UNIT and plain(word) in KNOWN_UNITS for word in words)
 
 
@@ -183,7 +184,7 @@ class NumberTable:
         if len(units) == len(self.names) and _are_units(units):
             units = [unit.strip("[]() ") for unit in units]
             self.names = [
-                f"{name} [{unit}]" if unit and name_and_unit(name)[1] is None else name
+                f"{name} [{unit}]" if unit not in NO_UNIT and name_and_unit(name)[1] is None else name
                 for name, unit in zip(self.names, units, strict=True)
             ]
             self._rows = self._rows[1:] or next(self._further, [])

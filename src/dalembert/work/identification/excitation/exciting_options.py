@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dalembert.base.options import Allowed, documented, option
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class ExcitationOptions:
             raise DalembertError("base_frequency applies to Fourier series; give points for a spline")
         if self.points is not None and (self.shape != "spline" or not 3 <= self.points <= MOST_SHAPES):
             raise DalembertError(
-                f"points is {self.points!r:.80}; it applies to shape='spline' and must be from 3 to {MOST_SHAPES}"
+                f"points is {shown(self.points)}; it applies to shape='spline' and must be from 3 to {MOST_SHAPES}"
             )
         if self.after is None and self.goal is not None:
             raise DalembertError("a goal applies to a motion after a fit; give the fit (after), or leave the goal out")

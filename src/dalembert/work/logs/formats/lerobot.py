@@ -29,7 +29,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.files import read_bounded
 from dalembert.base.tables.columns import name_and_unit
 from dalembert.base.tables.signal_columns import SPELLED, matched, owner_of
-from dalembert.base.wording import counted, reason, some
+from dalembert.base.wording import counted, reason, shown, some
 from dalembert.errors import DalembertError
 from dalembert.work.logs.formats.carried import MOST_FILES, TABLES
 from dalembert.work.logs.formats.parquet import Columns, columns_of, opened, table_of
@@ -101,7 +101,7 @@ def _info(path: Path) -> Info:
     fps = said.get("fps")
     if fps is not None and (type(fps) not in (int, float) or not 0 < fps <= FASTEST):
         raise DalembertError(
-            f"{path}: fps is {fps!r:.40}; it must be above 0 and at most {FASTEST:g} frames per second"
+            f"{path}: fps is {shown(fps)}; it must be above 0 and at most {FASTEST:g} frames per second"
         )
     info = Info(f"{said.get('codebase_version', '')!s:.20}", None if fps is None else float(fps))
     features = said.get("features")

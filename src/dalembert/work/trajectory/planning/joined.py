@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import record
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.trajectory.planning.events import events_at, instants_of
 from dalembert.work.trajectory.planning.motion_checks import positive_number
@@ -162,7 +163,7 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
     for k, motion in enumerate(given):
         if not isinstance(motion, Trajectory):
             raise DalembertError(
-                f"motion {k + 1} of the motions to join is {motion!r:.60}; it must be a Trajectory, such as "
+                f"motion {k + 1} of the motions to join is {shown(motion)}; it must be a Trajectory, such as "
                 "da.polynomial returns"
             )
     if len(given) == 1:

@@ -26,6 +26,7 @@ from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.text_tables import aligned
+from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, LimitError
 from dalembert.robot.model.mechanism import Body
 from dalembert.work.trajectory.planning.events import events_at
@@ -384,7 +385,7 @@ def scaling_table(motion: Trajectory, arm: Arm, factors: ArrayLike, limits: Limi
     least, most = RANGE
     if requested.ndim != 1 or not requested.size or not ((requested >= least) & (requested <= most)).all():
         raise DalembertError(
-            f"factors is {factors!r:.80}; it must be a list of numbers from {least:g} to {most:g}, such as [1, 1.5, 2]"
+            f"factors is {shown(factors)}; it must be a list of numbers from {least:g} to {most:g}, such as [1, 1.5, 2]"
         )
     fits, why = None, ""
     try:
