@@ -20,6 +20,7 @@ from dalembert.compiler.foreign.libraries import TITLES, library_of
 from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities.machine import size_of
 from dalembert.errors import ClosureError, ShapeError
+from dalembert.mechanics.coordinates.closure import loops_of
 from dalembert.robot.model.robot import Loop
 
 
@@ -35,7 +36,7 @@ class Coordinates(Compiled):
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loop joints, at which closed chains are cut, as defined in the robot's file."""
-        return self.robot.loops
+        return loops_of(self.robot)
 
     @property
     def loop_names(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from dalembert.mechanics.symbols.laws import Function, moved
 from dalembert.mechanics.symbols.names import Letter, joint_variable, sign_of
 from dalembert.mechanics.symbols.ring import Polynomial, mapped, tidy
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
+from dalembert.robot.model.joint_couplings import joints_follow
 from dalembert.robot.model.robot import Robot
 
 
@@ -67,7 +68,7 @@ def labels_of(robot: Robot) -> list[str]:
     names = [joint.name for joint in robot.tree_joints]
     endings = [re.search(r"(\d+'*)$", name) for name in names]
     written = [match[1] if match else "" for match in endings]
-    tied = (robot.loops or robot.couplings) and not robot.in_coordinates
+    tied = joints_follow(robot) and not robot.in_coordinates
     if not tied or not all(written) or len(set(written)) < len(written):
         return [str(k) for k in range(1, len(names) + 1)]
     return written

@@ -27,6 +27,7 @@ from dalembert.mechanics.symbols.symbolic_regressor import Regressor
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, broken, padded, text_width, wrapped
+from dalembert.robot.model.joint_couplings import joints_follow
 from dalembert.robot.model.robot import Robot
 
 MANY = 400  # terms of B, C and g above which text() is a summary
@@ -377,7 +378,7 @@ class Equations:
         >>> da.load("planar-2r").equations().recursion.omega_dot_m[1].T  # S 7.5.3
         Matrix([[0, 0, k_r2*thetaddot_2 + thetaddot_1]])
         """
-        if self.robot.loops or self.robot.couplings:
+        if joints_follow(self.robot):
             raise DalembertError(
                 f"'{self.name}' has joints that follow others, and the recursion runs on its tree: "
                 "use arm.tree.equations().recursion"

@@ -301,6 +301,11 @@ def followers(robot: Robot) -> dict[str, Coupling]:
     return {name: coupling for coupling in robot.couplings for name in coupling.joints}
 
 
+def joints_follow(robot: Robot) -> bool:
+    """Whether joints follow others, around loops or through couplings."""
+    return bool(robot.loops or robot.couplings)
+
+
 def check_with_loops(robot: Robot) -> None:
     """A loop may contain coupled joints, but these must not follow a joint that a loop determines."""
     passive = {name: loop.name for loop in robot.loops for name in loop.passive}

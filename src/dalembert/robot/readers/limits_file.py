@@ -72,7 +72,7 @@ def _joint(where: str, robot: Robot, name: str, known: Collection[str]) -> str:
     return name
 
 
-def _number(where: str, value: Any) -> float:
+def _limit_value(where: str, value: Any) -> float:
     try:
         number = float(value)
     except OverflowError:
@@ -97,7 +97,7 @@ def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
         )
     for name, value in zip(names, values, strict=True):
         if value != "-":
-            yield where, name, kind, _number(f"{where}, {kind} of joint '{name}'", value)
+            yield where, name, kind, _limit_value(f"{where}, {kind} of joint '{name}'", value)
 
 
 def _from_text(robot: Robot, text: str) -> Given:
@@ -123,7 +123,7 @@ def _from_toml(robot: Robot, path: Path) -> Given:
     for name, entries in tables.items():
         where = f"{path}, [joints.{name}]"
         for kind, value in entries.items():
-            yield where, _joint(where, robot, name, known), _known(where, kind), _number(f"{where}, {kind}", value)
+            yield where, _joint(where, robot, name, known), _known(where, kind), _limit_value(f"{where}, {kind}", value)
 
 
 def _from_table(robot: Robot, path: Path) -> Given:
