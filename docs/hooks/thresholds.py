@@ -28,7 +28,8 @@ INTRODUCTION = """# Thresholds
 
 These numbers judge data or choose methods: when a log is at rest, when a parameter counts as undetermined, when a solver has
 converged. Each stands at the top of its module with its reason. This page is generated from the source when the site is built.
-The last column names a test that fails when the number is ten times larger or smaller (`make soak-thresholds`).
+The last column names a test that fails when the number is ten times larger or smaller (`make soak-thresholds`); where it
+is empty, none of the tests that were tried noticed the change.
 """
 
 

@@ -1,7 +1,7 @@
 """The run of ``make soak-thresholds``: for every threshold, a test that fails when it is ten times larger or smaller.
 
-First the tests of ``make test`` run once and record which thresholds they read; then each threshold is changed and the
-fastest tests that read it are repeated. ``docs/thresholds.json`` has the result, and the page of thresholds shows it.
+First the tests of ``make test`` run once and record which thresholds they read; then each threshold is changed and tests that
+read it and few others are repeated. ``docs/thresholds.json`` has the result, and the page of thresholds shows it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -33,10 +33,11 @@ def pytest_with(plugin: str, *arguments: str, **variables: str) -> subprocess.Po
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    options.add_argument("--tests", type=int, default=6, help="largest number of tests to try for a threshold")
+    options.add_argument("--tests", type=int, default=12, help="largest number of tests to try for a threshold")
     options.add_argument("--longest", type=float, default=3.0, help="s, duration of the slowest test to try")
     options.add_argument("--workers", type=int, default=2, help="processes at a time")
     options.add_argument("--keep-readers", action="store_true", help="use the record of an earlier run")
+    options.add_argument("--further", action="store_true", help="keep what an earlier run has found")
     settings = options.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     if not settings.keep_readers:
@@ -50,21 +51,27 @@ def main() -> None:
         durations |= content["durations"]
         for key, tests in content["readers"].items():
             readers[key] |= set(tests)
-    fastest = {
-        key: sorted((x for x in tests if durations.get(x, 1e9) <= settings.longest), key=durations.__getitem__)
+    # tests that read few thresholds say most about each
+    count = Counter(test for tests in readers.values() for test in tests)
+    nearest = {
+        key: sorted(
+            (test for test in tests if durations.get(test, 1e9) <= settings.longest),
+            key=lambda test: (count[test], durations[test]),
+        )
         for key, tests in readers.items()
     }
-    rows = [row.key for row in thresholds.thresholds() if fastest.get(row.key)]
+    known = json.loads(thresholds.NOTICED.read_text()) if settings.further else {}
+    rows = [row.key for row in thresholds.thresholds() if nearest.get(row.key) and not known.get(row.key)]
     jobs = []
     for worker in range(settings.workers):
-        tests = {key: fastest[key][: settings.tests] for key in rows[worker :: settings.workers]}
+        tests = {key: nearest[key][: settings.tests] for key in rows[worker :: settings.workers]}
         job, out = OUT / f"job-{worker}.json", OUT / f"noticed-{worker}.json"
         job.write_text(json.dumps({"tests": tests, "out": str(out)}))
         files = sorted({test.partition("::")[0] for listed in tests.values() for test in listed})
         jobs.append(pytest_with("threshold_changes", "-s", *files, DALEMBERT_THRESHOLDS=str(job)))
     for process in jobs:
         process.wait()
-    noticed: dict[str, str | None] = {row.key: None for row in thresholds.thresholds()}
+    noticed: dict[str, str | None] = {row.key: known.get(row.key) for row in thresholds.thresholds()}
     for path in OUT.glob("noticed-*.json"):
         noticed |= json.loads(path.read_text())
     thresholds.NOTICED.write_text(json.dumps(noticed, indent=1, sort_keys=True) + "\n")

@@ -1,15 +1,17 @@
-"""A pytest plugin that changes one threshold at a time and runs the fastest tests that read it until one of them fails.
+"""A pytest plugin that changes one threshold at a time and runs tests that read it until one of them fails.
 
 ``DALEMBERT_THRESHOLDS`` is a file with the tests of each threshold, and where to write the test that noticed.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from types import FrameType
 
@@ -17,6 +19,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 HERE = Path(__file__).resolve().parent
+PLACES = (str(HERE.parents[1] / "src"), str(HERE.parent))  # of modules whose caches depend on thresholds
 sys.path.insert(0, str(HERE.parents[1] / "docs" / "hooks"))
 
 import thresholds  # noqa: E402
@@ -41,13 +44,12 @@ def places(module: str, name: str) -> list[dict[str, object]]:
 
 
 def forget() -> None:
-    """Clear the caches of the package's functions, whose results depend on thresholds."""
-    for key, module in list(sys.modules.items()):
-        if key.startswith("dalembert.work"):
+    """Clear the caches of the package's and the tests' functions, whose results depend on thresholds."""
+    for module in list(sys.modules.values()):
+        if str(getattr(module, "__file__", None)).startswith(PLACES):
             for thing in list(vars(module).values()):
-                clear = getattr(thing, "cache_clear", None)
-                if callable(clear):
-                    clear()
+                if isinstance(thing, _lru_cache_wrapper):
+                    thing.cache_clear()
 
 
 class _TooLong(BaseException):
@@ -73,12 +75,8 @@ def fails(item: pytest.Item) -> bool:
 
 def noticing(row: thresholds.Threshold, items: list[pytest.Item]) -> str | None:
     """The first test that passes as the threshold is and fails with another value."""
+    module = importlib.import_module(row.module)
     for item in items:
-        if fails(item):  # beside other tests, or for another reason
-            continue
-        module = sys.modules.get(row.module)
-        if module is None:
-            continue
         value = vars(module)[row.name]
         for other in changes(value):
             scopes = places(row.module, row.name)
@@ -89,7 +87,7 @@ def noticing(row: thresholds.Threshold, items: list[pytest.Item]) -> str | None:
             for scope in scopes:
                 scope[row.name] = value
             forget()
-            if failed:
+            if failed and not fails(item):  # and for no other reason
                 return item.nodeid
     return None
 
