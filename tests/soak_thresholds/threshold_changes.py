@@ -44,9 +44,10 @@ def places(module: str, name: str) -> list[dict[str, object]]:
 
 
 def forget() -> None:
-    """Clear the caches of the package's and the tests' functions, whose results depend on thresholds."""
-    for module in list(sys.modules.values()):
-        if str(getattr(module, "__file__", None)).startswith(PLACES):
+    """Clear the caches of the package's and the tests' functions, whose results depend on thresholds, but not kernels."""
+    for name, module in list(sys.modules.items()):
+        ours = str(getattr(module, "__file__", None)).startswith(PLACES)
+        if ours and not name.startswith(("dalembert.compiler", "dalembert.arm")):
             for thing in list(vars(module).values()):
                 if isinstance(thing, _lru_cache_wrapper):
                     thing.cache_clear()
