@@ -48,13 +48,13 @@ class Case:
 CASES = {
     "pinned": Case("all choices fixed", "panda", 1_000_000, 1000.0, {**PINNED, "selection": False}, 10.0),
     "plain": Case("selection=False", "panda", 1_000_000, 1000.0, {"selection": False}, 10.0),
-    "whole": Case("full selection", "panda", 600_000, 1000.0, {}, 90.0),
+    "whole": Case("full selection", "panda", 1_000_000, 1000.0, {}, 10.0),
     "load": Case(
         "fixed, load-dependent friction", "panda", 600_000, 1000.0,
         {**PINNED, "selection": False, "terms": {"panda_joint2": ["load"], "panda_joint4": ["load"]}}, 90.0,
     ),
     "short, plain": Case("selection=False", "ur5e", 3_000, 100.0, {"selection": False}, 1.0),
-    "short, whole": Case("full selection", "ur5e", 3_000, 100.0, {}, 3.0),
+    "short, whole": Case("full selection", "ur5e", 3_000, 100.0, {}, 0.8),
 }  # fmt: skip
 
 

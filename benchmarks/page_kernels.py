@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.compiler.kernel.web import LOADER
+from dalembert.compiler.kernel.wasm import LOADER
 from dalembert.views.web.kernels import page_kernels
 from dalembert.views.web.page_model import arm_data, tip_space
 from sidebyside import panda_urdf_text

@@ -12,7 +12,8 @@ import time
 import numpy as np
 
 import dalembert as da
-from dalembert.work.identification.fitting.log_equations import LogEquations
+from dalembert.work.identification.fitting.base_parameters import base_parameters
+from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 from dalembert.work.logs.log import Log
@@ -28,12 +29,13 @@ def long_log() -> None:
     x = random_states(7, MANY)
     t, tau = np.arange(float(MANY)), arm.inverse_dynamics(*x)
     ready = Conditioned((Stretch(t, *x, tau),), rate=1.0, cutoff=1.0, every=1, edge=0, log=Log(t, x[0], tau))
-    equations = LogEquations(arm, ready, 0.0, True, lambda words, fraction: None)
+    base = base_parameters(parameters)
+    equations = LogEquations(base.columns_for(ready.sparse), ready, RestWeights.of(arm, ready, 0.0))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wall = busy = float("inf")
     for _ in range(3):
         start, started = time.perf_counter(), time.process_time()
-        whole = equations.prepared(parameters)[1].together()
+        whole = equations.gathered(base.rank).together()
         wall, busy = min(wall, time.perf_counter() - start), min(busy, time.process_time() - started)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     rows = [
@@ -45,7 +47,7 @@ def long_log() -> None:
     )
 
 
-def base() -> None:
+def base_parameter_times() -> None:
     """Time to compute base parameters, numerically and symbolically."""
     rows = []
     for name in ("planar-2r", "stanford", "puma560", "panda"):
@@ -64,4 +66,4 @@ def base() -> None:
 if __name__ == "__main__":
     one_core()
     long_log()
-    base()
+    base_parameter_times()

@@ -1,6 +1,6 @@
 """Rollouts of panda: one compiled loop compared with MuJoCo's rollout and Pinocchio loops, one core (make bench).
 
-Sampled controllers and single calls follow, beside MuJoCo's Python loop.
+Gradients relative to forward runs follow, then sampled controllers and single calls, beside MuJoCo's Python loop.
 
 All libraries take fourth-order Runge–Kutta steps of 1 ms with four evaluations each, from the same states,
 without torque, friction or limits. The others run fewer states and steps, because their cost per step does
@@ -19,6 +19,7 @@ import pinocchio as pin
 from mujoco import rollout
 
 import dalembert as da
+from dalembert.compiler.quantities import rollout_derivatives
 from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
 
 STEPS, H = 1000, 1e-3
@@ -121,6 +122,7 @@ def main() -> None:
     table("RK4 steps of panda, one core", rows, ("", "ns per step", "relative to ours"))
     print(f"first compilation: {compiling:.2f} s; the whole rollout: {least['last']:.2f} s")
     eventful()
+    gradients()
     sampled(arm, model, data)
     single_calls(arm)
 
@@ -210,6 +212,47 @@ def eventful() -> None:
             )
         )
     table("Steps with events, 2,000 states × 500 steps", rows, ("", "ns per step"))
+
+
+def gradients() -> None:
+    """Gradients with respect to the torques of all steps, and sensitivities, relative to the forward run beside them."""
+    steps, rows, cores, rng = 100, [], os.sched_getaffinity(0), np.random.default_rng(0)
+    cases = {
+        "panda, 10,000 states": ("panda", 10_000, 1.0),
+        "ur10, 10,000 states": ("ur10", 10_000, 1.0),
+        "puma560, Coulomb friction, moving, 10,000 states": ("puma560", 10_000, 1.0),
+        "puma560, Coulomb friction, sticking or slipping in most steps, 1,000 states": ("puma560", 1_000, 0.01),
+    }
+
+    def backward(run: da.Run, kept: int = rollout_derivatives.BYTES) -> object:
+        rollout_derivatives.BYTES = kept
+        return da.gradient(run, "torque", q=1.0, qd=1.0)
+
+    for label, (name, states, speed) in cases.items():
+        arm = da.load(name)
+        q, qd = rng.uniform(-1, 1, (states, arm.n)), rng.choice([-speed, speed], (states, arm.n))
+        noise = rng.normal(size=(states, steps, arm.n)) * min(speed * 1e2, 1.0)
+        tau = arm.inverse_dynamics(q, qd, 0.0 * q)[:, None] + noise
+
+        def forward(arm: da.Arm = arm, q: np.ndarray = q, qd: np.ndarray = qd, tau: np.ndarray = tau) -> da.Run:
+            return da.simulate(arm, q, qd, tau, steps * H, every=steps)
+
+        run = forward()
+        calls = {
+            "forward": forward,
+            "gradient": lambda run=run: backward(run),
+            "checkpoints": lambda run=run: backward(run, 1),
+            "sensitivity": lambda run=run: run.sensitivity("q0"),
+        }
+        one_core()
+        least = interleaved(calls, 5)
+        os.sched_setaffinity(0, cores)
+        both = interleaved({"gradient": calls["gradient"]}, 5)["gradient"]
+        ratio = {x: f"{time / least['forward']:.1f}" for x, time in least.items()}
+        each = f"{least['sensitivity'] / least['forward'] / arm.n:.1f}"
+        rows.append((label, f"{least['forward']:.3f}", ratio["gradient"], ratio["checkpoints"], each, f"{both:.2f}"))
+    head = ("", "forward (s)", "gradient", "checkpoints", "a direction", f"gradient, {len(cores)} cores (s)")
+    table(f"Gradients by the torques of {steps} steps, one core; in forward runs unless stated", rows, head)
 
 
 if __name__ == "__main__":

@@ -77,4 +77,3 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> object:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages whose figures are made and not drawn, for tests of their words: most of a report's time is drawing."""
     monkeypatch.setattr("dalembert.views.report.html.figure_svg", lambda figure, label, name: "<svg></svg>")
-    monkeypatch.setattr("dalembert.views.report.report_page.formula_svg", lambda latex: "<svg></svg>")

@@ -39,9 +39,8 @@ LISTED = (
     "work/simulation/test_simulation.py::test_long_chain",
     "work/simulation/test_controllers.py::test_models_with_sticking_and_stops",
     "work/simulation/test_friction_terms.py::test_loops_closed_by_newton_do_what_the_formula_does",
-    "work/identification/test_excitation.py::test_panda_beats_the_published_condition_number",
+    "work/excitation/test_excitation.py::test_panda_beats_the_published_condition_number",
     "mechanics/coordinates/test_couplings.py::test_random_trees_with_mimic_joints_are_those_of_pinocchio",
-    "base/files/test_journal.py::test_an_identification_is_resumed_with_the_same_bits",
 )
 ARM = re.compile(
     "|".join(rf"(?<![^-[\s]){re.escape(name)}(?=[-\]\s])" for name in sorted((*SAMPLE, *OTHERS), key=len, reverse=True))

@@ -52,7 +52,7 @@ GROUPS = {
     "simulation": (
         "Simulation and controllers",
         "Direct dynamics, and the laws that give torques.",
-        "simulate dalembert.work.simulation.simulate.Run PD ComputedTorque Feedforward Adaptive OperationalController Wall "
+        "simulate dalembert.work.simulation.simulate.Run PD ComputedTorque Feedforward Servo Adaptive OperationalController Wall "
         "RecordedTorque read_torques",
     ),
     "design": (
@@ -66,9 +66,9 @@ GROUPS = {
         "Identification",
         "Parameters from logs, motions to record, and payloads.",
         "identify dalembert.work.identification.fitting.result.Identification ModelOptions FilterOptions EstimatorOptions "
-        "SelectionOptions ValidationOptions ParameterSet excite dalembert.work.identification.excitation.excitation.Excitation "
-        "identify_payload dalembert.work.identification.payload.payload_fit.Payload FitRecord read_fit compare_fits "
-        "dalembert.work.identification.records.fit_comparison.FitTrend dalembert.work.identification.records.fit_comparison.FitComparison",
+        "SelectionOptions ValidationOptions LoopOptions dalembert.work.closed_loop.position_fit.ClosedLoopFit ParameterSet excite dalembert.work.excitation.excitation.Excitation "
+        "identify_payload dalembert.work.payload.payload_fit.Payload FitRecord read_fit compare_fits "
+        "dalembert.work.fits.fit_comparison.FitTrend dalembert.work.fits.fit_comparison.FitComparison",
     ),
     "results": (
         "Results of an arm's methods",

@@ -21,6 +21,10 @@ JUDGING = (
     "work/simulation",
     "work/tip",
     "work/identification",
+    "work/closed_loop",
+    "work/fits",
+    "work/excitation",
+    "work/payload",
     "work/analysis",
     "work/sizing",
 )

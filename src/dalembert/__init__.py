@@ -56,25 +56,28 @@ if TYPE_CHECKING:
     from dalembert.views.report.study import study as study
     from dalembert.views.web.live_page import write_page as write_page
     from dalembert.work.analysis.workspace import workspace_map as workspace_map
-    from dalembert.work.identification.excitation.excitation import excite as excite
+    from dalembert.work.excitation.excitation import excite as excite
+    from dalembert.work.fits.fit_comparison import compare_fits as compare_fits
+    from dalembert.work.fits.fit_record import FitRecord as FitRecord
+    from dalembert.work.fits.fit_record import read_fit as read_fit
     from dalembert.work.identification.fitting.fit import IdentificationWarning as IdentificationWarning
     from dalembert.work.identification.fitting.fit import identify as identify
     from dalembert.work.identification.fitting.fit_options import EstimatorOptions as EstimatorOptions
     from dalembert.work.identification.fitting.fit_options import FilterOptions as FilterOptions
+    from dalembert.work.identification.fitting.fit_options import LoopOptions as LoopOptions
     from dalembert.work.identification.fitting.fit_options import ModelOptions as ModelOptions
     from dalembert.work.identification.fitting.fit_options import SelectionOptions as SelectionOptions
     from dalembert.work.identification.fitting.fit_options import ValidationOptions as ValidationOptions
     from dalembert.work.identification.fitting.parameter_set import ParameterSet as ParameterSet
-    from dalembert.work.identification.payload.payload import identify_payload as identify_payload
-    from dalembert.work.identification.records.fit_comparison import compare_fits as compare_fits
-    from dalembert.work.identification.records.fit_record import FitRecord as FitRecord
-    from dalembert.work.identification.records.fit_record import read_fit as read_fit
+    from dalembert.work.payload.payload import identify_payload as identify_payload
     from dalembert.work.simulation.controllers import PD as PD
     from dalembert.work.simulation.controllers import Adaptive as Adaptive
     from dalembert.work.simulation.controllers import ComputedTorque as ComputedTorque
     from dalembert.work.simulation.controllers import Feedforward as Feedforward
     from dalembert.work.simulation.recorded import RecordedTorque as RecordedTorque
     from dalembert.work.simulation.recorded import read_torques as read_torques
+    from dalembert.work.simulation.sensitivity import gradient as gradient
+    from dalembert.work.simulation.servo import Servo as Servo
     from dalembert.work.simulation.simulate import simulate as simulate
     from dalembert.work.sizing.drive_selection import select_drives as select_drives
     from dalembert.work.sizing.monte_carlo import MonteCarlo as MonteCarlo
@@ -106,15 +109,17 @@ _LATER = {
         "work.sizing.monte_carlo": "MonteCarlo Tolerances monte_carlo",
         "work.sizing.drive_selection": "select_drives",
         "work.sizing.sizing": "size",
+        "work.simulation.sensitivity": "gradient",
+        "work.simulation.servo": "Servo",
         "work.analysis.workspace": "workspace_map",
         "arm": "Arm",
-        "work.identification.records.fit_comparison": "compare_fits",
-        "work.identification.excitation.excitation": "excite",
+        "work.fits.fit_comparison": "compare_fits",
+        "work.excitation.excitation": "excite",
         "work.identification.fitting.fit": "IdentificationWarning identify",
-        "work.identification.fitting.fit_options": "EstimatorOptions FilterOptions ModelOptions SelectionOptions ValidationOptions",
+        "work.identification.fitting.fit_options": "EstimatorOptions FilterOptions LoopOptions ModelOptions SelectionOptions ValidationOptions",
         "work.identification.fitting.parameter_set": "ParameterSet",
-        "work.identification.payload.payload": "identify_payload",
-        "work.identification.records.fit_record": "FitRecord read_fit",
+        "work.payload.payload": "identify_payload",
+        "work.fits.fit_record": "FitRecord read_fit",
         "compiler.kernel.cache": "CacheWarning",
         "errors": "ClosureError DalembertError LimitError MissingExtraError PathError RobotError ShapeError SimulationError "
         "SingularInertiaError SingularityError",

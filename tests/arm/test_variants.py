@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from arms import arm as known_arm
 from arms import random_inertia, random_placement, random_robot, relative
+from dalembert.compiler.foreign.call import registered
 from dalembert.compiler.graph.tape import Graph
 from dalembert.compiler.quantities import derived
 from dalembert.compiler.quantities.joints import JOINTS, known
@@ -319,7 +321,59 @@ def test_a_jacobian_is_the_same_both_ways() -> None:
     assert relative(back[0], forward) < 1e-11 and back[1].size == a.n**2 * a.parameters.size
 
 
-def test_a_rollout_of_variants_names_the_call_that_takes_them() -> None:
+@pytest.mark.parametrize("name", ["planar-2r", "scara", "wrist", "five-bar"])
+def test_a_rollout_of_variants_is_that_of_each_arm_alone(name: str) -> None:
+    """Environments with their own masses and friction, in two states each."""
+    a, rng = known_arm(name), np.random.default_rng(4)
+    numbers = a.parameters * rng.uniform(0.9, 1.1, (3, 1, a.parameters.size))
+    q, qd, tau = a.home + 0.1 + 0.01 * rng.normal(size=a.n), rng.normal(size=(2, a.n)), rng.normal(size=(3, 2, 20, a.n))
+    many = a.variants(parameters=numbers).rollout(q, qd, tau, step=1e-3, steps=20, every=5)
+    assert many[0].shape == (3, 2, 4, a.n)
+    alone = da.simulate(a, q, qd, tau, 0.02, every=5, parameters=numbers)
+    for found, expected in zip(many, (alone.q, alone.qd), strict=True):
+        np.testing.assert_array_equal(found, expected[..., 1:, :])
+    nominal = a.variants(parameters=a.parameters).rollout(q, qd, tau, step=1e-3, steps=20)
+    for found, expected in zip(nominal, a.rollout(q, qd, tau, step=1e-3, steps=20), strict=True):
+        assert relative(found, expected) < 1e-9
+
+
+@pytest.mark.parametrize("number", ["lengths", "payload", "gravity", "gears"])
+def test_a_rollout_of_variants_takes_every_number(number: str) -> None:
+    a = known_arm("wrist")
+    changed = own(a)[number] + 0.1 * np.array([0.0, 1.0])[:, None]
+    q, _ = a.variants(**{number: changed}).rollout(np.full(a.n, 0.2), np.zeros(a.n), step=1e-3, steps=50)
+    expected, _ = a.rollout(np.full(a.n, 0.2), np.zeros(a.n), step=1e-3, steps=50)
+    assert relative(q[0], expected) < 1e-9 and np.abs(q[1] - q[0]).max() > 1e-9
+
+
+def test_gradients_of_a_rollout_reach_the_masses_of_each_environment() -> None:
+    """Backwards as forwards, and as differences; here by the calls that PyTorch and JAX use."""
+    a, rng = da.load("planar-2r"), np.random.default_rng(5)
+    numbers = a.parameters * np.linspace(0.9, 1.1, 3)[:, None]
+    q, qd, tau = rng.normal(size=(3, 2)), rng.normal(size=2), rng.normal(size=(3, 10, 2))
+    robots = a.variants(parameters=numbers)
+    key, _ = robots._rollout_call("rk4", 1e-3, 10, 5, True, True)
+    given, (w_q, w_qd) = [q, qd, tau, numbers], rng.normal(size=(2, 3, 2, 2))
+    (slope,) = registered(key).derivative("gradient", ("parameters",)).run([*given, w_q, w_qd])
+    direction = rng.normal(size=numbers.shape) * numbers
+    along = registered(key).derivative("tangent", ("parameters",)).run([*given, direction])
+    expected = np.sum(slope * direction, axis=-1)
+    assert relative(sum(np.sum(w * t, axis=(1, 2)) for w, t in zip((w_q, w_qd), along, strict=True)), expected) < 1e-10
+
+    def value(pi: np.ndarray) -> np.ndarray:
+        motion = a.variants(parameters=pi).rollout(q, qd, tau, step=1e-3, steps=10, every=5)
+        return sum(np.sum(w * x, axis=(1, 2)) for w, x in zip((w_q, w_qd), motion, strict=True))
+
+    h = 1e-5
+    assert relative((value(numbers + h * direction) - value(numbers - h * direction)) / (2 * h), expected) < 1e-6
+
+
+def test_a_rollout_of_variants_refuses_what_arms_refuse() -> None:
     a = da.load("planar-2r")
-    with pytest.raises(DalembertError, match=r"use da\.simulate\(arm, …, parameters=…\)"):
-        a.variants(parameters=a.parameters).rollout(np.zeros(2), np.zeros(2), step=1e-3, steps=1)
+    robots = a.variants(parameters=a.parameters * np.ones((3, 1)))
+    with pytest.raises(DalembertError, match="every is 3 and steps is 4"):
+        robots.rollout(np.zeros(2), np.zeros(2), step=1e-3, steps=4, every=3)
+    with pytest.raises(ShapeError, match="these shapes do not broadcast"):
+        robots.rollout(np.zeros((2, 2)), np.zeros(2), step=1e-3, steps=4)
+    with pytest.raises(DalembertError, match=r"step is 0\.0"):
+        robots.rollout(np.zeros(2), np.zeros(2), step=0.0, steps=4)

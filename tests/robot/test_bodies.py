@@ -14,9 +14,9 @@ import dalembert as da
 from dalembert.errors import RobotError
 from dalembert.robot import Inertia, Placement, Shape
 from dalembert.robot.model.inertia import from_ten_parameters, point_masses, steiner, ten_parameters
-from dalembert.robot.model.materials import MATERIALS, density_of
-from dalembert.robot.readers.shape_inertia import with_density
+from dalembert.robot.model.shapes import MATERIALS, density_of
 from dalembert.robot.readers.toml_reader import parse_toml
+from dalembert.robot.readers.vendor_files import with_density
 
 HERE = Placement.rpy(0.3, -0.7, 1.1, (0.2, -0.1, 0.4))
 SOLIDS = {

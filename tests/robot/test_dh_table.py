@@ -151,7 +151,6 @@ def test_a_last_row_that_is_fixed_is_the_tip(table):
 
 
 PLAIN = "a,alpha,d,theta\n"
-SHAPED = "a,alpha,d,theta,shapes\n"
 
 
 @pytest.mark.parametrize(
@@ -183,30 +182,11 @@ SHAPED = "a,alpha,d,theta,shapes\n"
         (PLAIN + "1,0,0,0\n# convention: french", "the DH convention is 'french'; it must be one of standard, modified"),
         ("type,a,alpha,d,theta\nF,0,0,0,0\nR,0,0,0,0", "line 2: the row is fixed, but only the last row"),
         ("a,alpha,d,theta,gear\n0,0,0,q,0", "line 2: the rotor's gear ratio is 0"),
-        (SHAPED + "0,0,0,q,50 mm sphere", r"column 'shapes': '50 mm sphere' is not a shape; write it as: box = \['300 mm'"),
-        (SHAPED + "0,0,0,q,sphere = 0.1", "column 'shapes', shape 1: a sphere needs either a density"),
-        (SHAPED + '0,0,0,q,"sphere = 45, density = 2700"', "'sphere' has a size of 45 m, which looks like millimetres; write"),
-        ("a,alpha,d,theta,m,shapes\n0,0,0,q,2,\"sphere = 0.1, density = 1\"", "has shapes as well as a mass, com or inertia"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_one_sentence(table, text, message):
     with pytest.raises(RobotError, match=message):
         table(text)
-
-
-def test_links_with_shapes_in_a_cell_are_those_of_rows_with_shapes(table):
-    tube = {"cylinder": ["40 mm", 0.5], "wall": "3 mm", "density": "aluminium", "xyz": ["-250 mm", 0, 0]}
-    motor = {"box": [0.1, 0.1, 0.12], "mass": 2.5}
-    cells = (
-        "cylinder = ['40 mm', 0.5], wall = '3 mm', density = 'aluminium', xyz = ['-250 mm', 0, 0]",
-        ("box = [0.1, 0.1, 0.12], mass = 2.5"),
-    )
-    read = table(
-        SHAPED + f'0.5,0,0,q,"{cells[0]}"\n0.5,0,0,q,"{{{cells[0]}}}, {{{cells[1]}}}"\n0.5,0,0,q,"[{{{cells[1]}}}]"\n'
-    )
-    rows = [{"a": 0.5, "shapes": shapes} for shapes in (tube, [tube, motor], [motor])]
-    assert numbers_of(read) == numbers_of(from_dh(rows))
-    assert [len(link.visuals) for link in read.links] == [0, 1, 2, 1]
 
 
 @pytest.mark.parametrize("cell", ["-90 rad", "-5156.6°", "14 rad", "-28.6478897565 pi"])

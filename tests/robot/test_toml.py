@@ -14,8 +14,9 @@ from dalembert.base.files.file_bounds import TOML_BYTES
 from dalembert.errors import RobotError
 from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 from dalembert.robot.readers.dh import Row, from_dh
+from dalembert.robot.readers.load import save_robot
 from dalembert.robot.readers.toml_reader import parse_toml, read_toml
-from dalembert.robot.readers.toml_writer import save_toml, write_toml
+from dalembert.robot.readers.toml_writer import write_toml
 
 numbers = st.floats(-1e3, 1e3) | st.sampled_from([0.0, 1.0, -0.5])
 sizes = st.floats(0.0, 1e3) | st.just(0.0)
@@ -111,13 +112,13 @@ def test_documented_examples_read():
 def test_save_is_atomic_and_ordinary(tmp_path):
     robot = from_dh([(1.0, 0, 0, 0)])
     path = tmp_path / "arm.toml"
-    save_toml(robot, path)
-    save_toml(robot.replace(name="second"), path)
+    save_robot(robot, path)
+    save_robot(robot.replace(name="second"), path)
     assert read_toml(path).name == "second"
     assert os.listdir(tmp_path) == ["arm.toml"]
     assert path.stat().st_mode & 0o600 == 0o600
     with pytest.raises(RobotError, match=r"nowhere. does not exist"):
-        save_toml(robot, tmp_path / "nowhere" / "arm.toml")
+        save_robot(robot, tmp_path / "nowhere" / "arm.toml")
 
 
 def test_symbols_and_nan_are_not_written():

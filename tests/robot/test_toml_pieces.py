@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.robot.readers.toml_pieces import Piece, toml_pieces
 from dalembert.robot.readers.toml_reader import parse_toml
-from dalembert.robot.readers.toml_writer import write_toml
+from dalembert.robot.readers.toml_writer import Piece, toml_pieces, write_toml
 
 ARMS = ["planar-2r", "puma560", "panda", "stanford", "scara", "kr300", "parallelogram", "palletizer"]
 

@@ -15,9 +15,9 @@ from dalembert.robot.model.mechanism import mechanism
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.plausibility import ModelWarning, check
 from dalembert.robot.model.robot import Frame, Friction, Joint, Limits, Link, Robot, Rotor
-from dalembert.robot.readers.load import load_robot
+from dalembert.robot.readers.load import load_robot, save_robot
 from dalembert.robot.readers.urdf import parse_urdf, read_urdf
-from dalembert.robot.readers.urdf_writer import save_urdf, write_urdf
+from dalembert.robot.readers.urdf_writer import write_urdf
 from plain_mechanics import PlainMechanics, assert_same_machine
 
 MODELS = Path(__file__).resolve().parents[3] / "shared" / "data" / "models"
@@ -405,11 +405,11 @@ def test_mujoco_reads_what_is_written():
 
 def test_saving_is_atomic(tmp_path):
     path = tmp_path / "arm.urdf"
-    save_urdf(full_robot(), path)
+    save_robot(full_robot(), path)
     assert_same_machine(mechanism(read_urdf(path)), mechanism(full_robot()))
     assert [p.name for p in tmp_path.iterdir()] == ["arm.urdf"]
     with pytest.raises(RobotError, match=r"nowhere. does not exist"):
-        save_urdf(full_robot(), tmp_path / "nowhere" / "arm.urdf")
+        save_robot(full_robot(), tmp_path / "nowhere" / "arm.urdf")
 
 
 def test_what_xml_cannot_hold_is_refused():

@@ -11,7 +11,7 @@ import pytest
 
 import dalembert as da
 from dalembert.robot.model.joint_couplings import in_order
-from dalembert.robot.readers.xacro_reader import expand_xacro
+from dalembert.robot.readers.urdf import expand_xacro
 
 FOLDER = Path(os.environ["DALEMBERT_ROBOT_DATA"])
 FILES = {

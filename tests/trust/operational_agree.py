@@ -175,6 +175,21 @@ def _reach(t: Tip) -> Pairs:
     return [(J, t.J), (over_B, t.J_over_B), (center, -_by(t.J_over_B, t.g))]
 
 
+def _torque_maps(t: Tip) -> Pairs:
+    by_plus, by_bar = t.op.kernel("torque_maps")(t.arm.placed(t.x["q"]), np.zeros(2))
+    return [(_t(by_plus), t.B @ np.linalg.pinv(t.J)), (_t(by_bar), t.B @ t.J_bar)]
+
+
+def _damped_step(t: Tip) -> Pairs:
+    """(JᵀJ + λ D) x = Jᵀe with D = diag(JᵀJ), for joints that all move the tip."""
+    error, free = t.xdd, np.ones((1, t.arm.n))
+    step = t.op.kernel("damped_step")(t.arm.placed(t.x["q"]), error, free, np.full((1, 1), 1e-2))
+    square = _t(t.J) @ t.J
+    D = np.einsum("kii->ki", square)
+    D = 1e-2 * (D + 1e-8 * D.sum(axis=1, keepdims=True))
+    return [(_by(square, step) + D * step, _by(_t(t.J), error))]
+
+
 EXPECTED: dict[str, Callable[[Tip], Pairs]] = {
     "transformation": _transformation,
     "jacobian": lambda t: [(t.asked("jacobian"), t.J)],
@@ -192,6 +207,8 @@ EXPECTED: dict[str, Callable[[Tip], Pairs]] = {
     "torque": _torque,
     "resolved_acceleration": _resolved,
     "reach": _reach,
+    "torque_maps": _torque_maps,
+    "damped_step": _damped_step,
     **{
         name: _ellipsoids(name)
         for name in ("manipulability", "dynamic_manipulability", "consistent_manipulability", "exact_manipulability")

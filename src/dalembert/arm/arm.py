@@ -1,6 +1,6 @@
 """The class Arm, with which users work. It is documented in words; the letters are in ``equations/``.
 
-Quantities compiled for the robot are in ``dynamics.py`` and ``kinematics.py``. The methods here make other arms, or
+Quantities compiled for the robot are in ``dynamics.py`` and ``coordinates.py``. The methods here make other arms, or
 delegate to packages that use an arm, through the table ``DELEGATES``: these are imported when a method is called, so
 that importing an arm is cheap and imports point in one direction.
 """
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.arm.arm_kinematics import Kinematics
 from dalembert.arm.arm_rollouts import Rollouts
 from dalembert.arm.compiled import Array
-from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.coordinates import Coordinates, Kinematics
 from dalembert.arm.delegates import delegate
 from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
+from dalembert.arm.in_coordinates import in_coordinates
 from dalembert.arm.variants import Variants
 from dalembert.base.arrays import double, number
 from dalembert.base.environment.cached_property import cached_property
@@ -36,11 +36,10 @@ if TYPE_CHECKING:
 
     from dalembert.mechanics.symbols.present import Equations
     from dalembert.views.web.live_page import Page
+    from dalembert.work.analysis.base_formulas import BaseParameters, SymbolicBaseParameters
     from dalembert.work.analysis.coupling_analysis import Couplings
     from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope
     from dalembert.work.analysis.negligible_terms import Omissions
-    from dalembert.work.identification.fitting.base_formulas import SymbolicBaseParameters
-    from dalembert.work.identification.fitting.base_parameters import BaseParameters
     from dalembert.work.tip.operational import OperationalSpace
 
 
@@ -56,7 +55,7 @@ DELEGATES = {
     "couplings": "work.analysis.coupling_analysis:couplings",
     "approximate": "work.analysis.small_parameters:without_small_parameters",
     "omissions": "work.analysis.negligible_terms:omissions",
-    "base_parameters": "work.identification.fitting.base_formulas:base_parameters_of",
+    "base_parameters": "work.analysis.base_formulas:base_parameters_of",
     "plot": "views.report.arm_figures:arm_figure",
     "page": "views.web.live_page:page_of",
     "_repr_html_": "views.report.notebook:arm_html",
@@ -396,8 +395,6 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
         -I_m2*k_r2**2 + I_m2*k_r2 + a_1*c_2m1*l_2*m_l2
         """
-        from dalembert.arm.in_coordinates import in_coordinates
-
         return Arm(in_coordinates(self, T, offset))
 
     def base_parameters(

@@ -296,19 +296,7 @@ class Compiled(metaclass=ArmType):
         self, library: str, quantity: str, arrays: dict[str, Any], options: tuple[str, ...], formulation: str | None
     ) -> Any:
         """A quantity for arrays of one library, possibly mixed with lists and NumPy arrays, as arrays of that library."""
-        key, sizes = self.foreign_call(quantity, formulation, options)
-        if library == "torch":
-            from dalembert.compiler.foreign import on_torch
-
-            return on_torch.run(key, sizes, arrays)
-        if library == "jax":
-            from dalembert.compiler.foreign import on_jax
-
-            on_jax.register_results(RESULTS)
-            return on_jax.run(key, sizes, arrays)
-        from dalembert.compiler.foreign import on_cupy
-
-        return on_cupy.run(key, sizes, arrays)
+        return run_elsewhere(library, *self.foreign_call(quantity, formulation, options), arrays)
 
     def _run_kernel(
         self,
@@ -373,3 +361,19 @@ class Compiled(metaclass=ArmType):
                 f"{name} has shape {tuple(array.shape)}, but {why}: the last axis must be {size}, as in (…, {size})"
             )
         return array
+
+
+def run_elsewhere(library: str, key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
+    """The results of a call for arrays of one library, as arrays of that library."""
+    if library == "torch":  # torch.compile follows import statements, not importlib
+        from dalembert.compiler.foreign import on_torch
+
+        return on_torch.run(key, sizes, arrays)
+    if library == "jax":
+        from dalembert.compiler.foreign import on_jax
+
+        on_jax.register_results(RESULTS)
+        return on_jax.run(key, sizes, arrays)
+    from dalembert.compiler.foreign import on_cupy
+
+    return on_cupy.run(key, sizes, arrays)

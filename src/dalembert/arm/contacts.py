@@ -24,12 +24,9 @@ def frame_of(robot: Robot, name: Any) -> Frame:
     assert robot.tip is not None
     if not isinstance(name, str):
         raise DalembertError(f"a frame is given as {shown(name)}; it must be the name of a link, or 'tip'")
-    if name in {link.name for link in robot.links}:
-        return Frame(name, name)
-    if name in (TIP, robot.tip.name):
+    if name in (TIP, robot.tip.name) and name not in {link.name for link in robot.links}:
         return robot.tip
-    robot.link(name)  # raises an error that lists the links
-    raise AssertionError
+    return Frame(name, robot.link(name).name)  # an unknown name is an error that lists the links
 
 
 def with_contacts(mechanism: AnyMechanism, robot: Robot, names: Sequence[str]) -> AnyMechanism:

@@ -1,4 +1,4 @@
-"""The coordinates q of an arm, and the joints of its tree, which follow from them: γ(q), Γ, Γ̇.
+"""Poses and Jacobians of an arm; its coordinates q, and the joints of its tree, which follow from them: γ(q), Γ, Γ̇.
 
 For an ordinary arm the two are the same. For closed chains and coupled joints, the tree has more joints than q has
 entries.
@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.compiled import Array, Compiled, Wrenches
 from dalembert.arm.lazy import lazy
+from dalembert.arm.quick import quick
 from dalembert.base.arrays import DOUBLE, double
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.compiler.foreign.libraries import TITLES, library_of
 from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities.machine import size_of
 from dalembert.errors import ClosureError, ShapeError
-from dalembert.mechanics.coordinates.closure import loops_of
 from dalembert.robot.model.robot import Loop
 
 
@@ -30,13 +30,48 @@ def _sized(*shapes: str) -> Callable[[Compiled], list[tuple[int, ...]]]:
     return lambda arm: [tuple(size_of(x, arm.sizes) for x in shape) for shape in shapes]
 
 
+class Kinematics(Compiled):
+    """Poses and Jacobians of an arm.
+
+    ``frame`` is the name of a link, or "tip", which is the default. The frame of a link is the one defined in its robot
+    file.
+    """
+
+    @quick
+    def pose(self, q: ArrayLike, *, frame: str | None = None, threads: int | None = None) -> Array:
+        """Pose of the tip, or of the frame of a link, in the base frame: (…, 4, 4) homogeneous matrices.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").pose([0.0, 0.0], frame="link1")[:3, 3]
+        array([1., 0., 0.])
+        """
+        return self.ending_at(frame)._run("pose", {"q": q}, threads=threads)
+
+    @quick
+    def link_poses(self, q: ArrayLike, *, threads: int | None = None) -> Array:
+        """Poses of all link frames in the base frame: (…, n, 4, 4)."""
+        return self._run("link_poses", {"q": q}, threads=threads)
+
+    @quick
+    def jacobian(self, q: ArrayLike, *, frame: str | None = None, threads: int | None = None) -> Array:
+        """The geometric Jacobian of the tip, or of the frame of a link: (…, 6, n), linear rows first, in base axes."""
+        return self.ending_at(frame)._run("jacobian", {"q": q}, threads=threads)
+
+    @quick
+    def jacobian_derivative(
+        self, q: ArrayLike, qd: ArrayLike, *, frame: str | None = None, threads: int | None = None
+    ) -> Array:
+        """The time derivative of :meth:`jacobian`: (…, 6, n)."""
+        return self.ending_at(frame)._run("jacobian_derivative", {"q": q, "qd": qd}, threads=threads)
+
+
 class Coordinates(Compiled):
     """Positions of the joints of the tree, their dependence on q, and the reactions that close chains."""
 
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loop joints, at which closed chains are cut, as defined in the robot's file."""
-        return loops_of(self.robot)
+        return self.robot.loops
 
     @property
     def loop_names(self) -> tuple[str, ...]:

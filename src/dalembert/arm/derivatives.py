@@ -52,7 +52,7 @@ class ArmDerivatives(Compiled):
         >>> da.load("planar-2r").gradient_kernel("inertia_matrix").signature
         '(2),(2,2)->(2)'
         """
-        entry = self._entry(quantity)
+        entry = joints.quantity(quantity, self.mechanism)
         for _ in range(order):
             entry, options = derived.gradient(entry, options, by), ()
         return self._derived_kernel(entry, formulation, precision)
@@ -75,7 +75,9 @@ class ArmDerivatives(Compiled):
         >>> da.load("planar-2r").tangent_kernel("inertia_matrix").signature
         '(2),(2)->(2,2)'
         """
-        return self._derived_kernel(derived.tangent(self._entry(quantity), options, by), formulation, precision)
+        return self._derived_kernel(
+            derived.tangent(joints.quantity(quantity, self.mechanism), options, by), formulation, precision
+        )
 
     def gradient(
         self,
@@ -101,7 +103,7 @@ class ArmDerivatives(Compiled):
         >>> np.allclose(slope, arm.gravity_torque(q))
         True
         """
-        source = self._entry(quantity)
+        source = joints.quantity(quantity, self.mechanism)
         inputs = {**inputs, **self.numbers}
         options = self._options(source, inputs)
         entry = derived.gradient(source, options, by)
@@ -138,7 +140,7 @@ class ArmDerivatives(Compiled):
         >>> np.allclose(slopes["parameters"], arm.regressor(*x)), slopes["gravity"].shape
         (True, (2, 3))
         """
-        source = self._entry(quantity)
+        source = joints.quantity(quantity, self.mechanism)
         given = {name: self.checked(name, value) for name, value in {**self.numbers, **inputs}.items()}
         kind = np.result_type(np.float32, *given.values())
         given |= {x: np.array(OWN_NUMBERS[x](self.mechanism), kind) for x in by if x in OWN_NUMBERS and x not in given}
@@ -180,9 +182,6 @@ class ArmDerivatives(Compiled):
     def length_names(self) -> tuple[str, ...]:
         """The names of :attr:`lengths`: ``px_1``, …, ``lz_n`` with the joint's number, then ``tx``, ``ty``, ``tz``."""
         return tuple(length_names(self.mechanism))
-
-    def _entry(self, quantity: str) -> Quantity:
-        return joints.quantity(quantity, self.mechanism)
 
     def _options(self, entry: Quantity, inputs: Mapping[str, Any]) -> tuple[str, ...]:
         """The options among the inputs, in the order of the table."""

@@ -27,6 +27,8 @@ from dalembert.base.wording import shown
 from dalembert.compiler.foreign.libraries import TITLES, common_library, constant, library_of
 from dalembert.compiler.quantities.joints import regressor_pattern
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
+from dalembert.mechanics.equations.friction import leaves_a_load
+from dalembert.mechanics.equations.regressor import INERTIAL, WIDTH, names, parameters
 
 # coefficients 1/(k+1)! of φ(X) = Σ X^k/(k+1)!, four powers in each row; the terms beyond are below rounding up to ‖X‖ = EXACT
 PHI = np.array([[1.0 / math.factorial(4 * row + k + 1) for k in range(4)] for row in range(4)])
@@ -484,15 +486,11 @@ class ArmDynamics(Compiled):
         A Coulomb level that differs between the directions enters with its mean, because S has a single F_s. For other
         sets of parameters, with both levels for example, use ``da.ParameterSet``.
         """
-        from dalembert.mechanics.equations.regressor import parameters
-
         return np.array(parameters(self.mechanism.tree), float)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, by joint number; then those of further terms."""
-        from dalembert.mechanics.equations.regressor import names
-
         return tuple(names(self.mechanism.tree))
 
     def scaled_parameters(
@@ -510,8 +508,6 @@ class ArmDynamics(Compiled):
         >>> arm.scaled_parameters(mass=np.random.default_rng(0).uniform(0.9, 1.1, (1000, 2))).shape
         (1000, 26)
         """
-        from dalembert.mechanics.equations.regressor import INERTIAL, WIDTH
-
         groups = {"mass": (mass, len(INERTIAL)), "rotor": (rotor, 1), "viscous": (viscous, 1), "coulomb": (coulomb, 1)}
         own, N = self.parameters, self.sizes["N"]
         columns = []
@@ -585,8 +581,6 @@ class ArmDynamics(Compiled):
 
     @cached_property
     def _all_lost(self) -> list[str]:
-        from dalembert.mechanics.equations.friction import leaves_a_load
-
         return [body.name for body in self.mechanism.bodies if body.depends("load") and not leaves_a_load(body)]
 
     @cached_property

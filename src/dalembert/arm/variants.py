@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.arm.arm_kinematics import Kinematics
+from dalembert.arm.arm_rollouts import Rollouts
 from dalembert.arm.compiled import Array
-from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.coordinates import Coordinates, Kinematics
+from dalembert.arm.damping import Pole, fastest, friction_slopes, some_poses
 from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.base.algebra.records import settle
+from dalembert.base.environment.cached_property import cached_property
 from dalembert.compiler.foreign.libraries import TITLES, constant, library_of
 from dalembert.errors import DalembertError
+from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.robot.model.robot import Frame
 
 if TYPE_CHECKING:
     from dalembert.arm.arm import Arm
 
+FEW_POSES = 4  # poses at which the fastest pole of many robots is computed
+VISCOUS = 11  # index of F_v among the parameters of a joint
 
-class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
+
+class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     """The compiled quantities of an arm whose mechanism's numbers are arrays: :meth:`Arm.variants` creates it.
 
     Its methods are the methods of the arm that compute a quantity. The leading axes of the numbers broadcast with those
@@ -50,12 +56,19 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
                 "the robot, arm.replace(joints=…), for each set of lengths"
             )
 
-    def rollout(self, *_: Any, **__: Any) -> Any:
-        """Refused: the compiled loop has the numbers of one robot."""
-        raise DalembertError(
-            f"arm '{self.name}' with other numbers has no rollout; use da.simulate(arm, …, parameters=…) with one set of dynamic "
-            "parameters per state"
-        )
+    @cached_property
+    def _damping(self) -> Pole:
+        """The fastest pole of all robots at a few poses; that of the arm if the numbers are not known yet."""
+        if any(library_of(value) for value in self.numbers.values()) or not self.mechanism.identity:
+            return self.arm._damping
+        poses = some_poses(self.arm)[:FEW_POSES]
+        lead = max(value.ndim for value in self.numbers.values()) - 1
+        B = np.asarray(self.inertia_matrix(poses.reshape(-1, *(1,) * lead, self.n)), np.float64)
+        D = friction_slopes(self.mechanism, poses[:1])[0] + np.zeros((*B.shape[1:-2], 1, 1))
+        if "parameters" in self.numbers:
+            viscous = slice(VISCOUS, WIDTH * self.n, WIDTH)
+            D = D + (self.parameters - self.arm.parameters)[..., viscous, None] * np.eye(self.n)
+        return fastest(B.reshape(-1, self.n, self.n), np.broadcast_to(D, B.shape).reshape(-1, self.n, self.n))
 
     def _with_contacts(self, frames: tuple[str, ...]) -> Variants:
         return Variants(self.arm.touching(frames), self.numbers)

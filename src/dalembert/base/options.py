@@ -45,6 +45,7 @@ class Option:
     metavar   the placeholder of its value in the help of a command; the unit by default
     needs     the option that it needs, and the end of the sentence that is shown without that one
     argument  whether it is an argument of the command, not an option
+    writes    the suffixes of the file that the command writes there, () for any; None: it names no such file
     further   further keywords of Typer's ``Option``
     """
 
@@ -57,6 +58,7 @@ class Option:
     metavar: str | None = None
     needs: tuple[str, str] | None = None
     argument: bool = False
+    writes: tuple[str, ...] | None = None
     further: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 

@@ -17,7 +17,7 @@ from dalembert.base.tables.columns import name_and_unit
 from dalembert.base.tables.number_tables import open_table
 from dalembert.robot.readers.limits_file import with_limits
 from dalembert.work.logs.log import read_log
-from dalembert.work.simulation.initial_states import read_states
+from dalembert.work.simulation.recorded import read_states
 from dalembert.work.trajectory.planning.motion_file import read_motion, read_points
 from workbooks import write_workbook
 

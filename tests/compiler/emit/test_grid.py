@@ -25,8 +25,7 @@ from dalembert.compiler.emit.grid import (
 )
 from dalembert.compiler.emit.ir import Form
 from dalembert.compiler.emit.signature import Signature
-from dalembert.compiler.graph.order import by_outputs, eased, most_waiting
-from dalembert.compiler.graph.passes import live_lines
+from dalembert.compiler.graph.passes import by_outputs, eased, live_lines, most_waiting
 from dalembert.compiler.graph.tape import Graph, evaluate
 from dalembert.compiler.kernel import cuda
 from dalembert.compiler.kernel.compile import compiled_for
@@ -250,7 +249,8 @@ def test_results_may_lie_anywhere(kernels: dict) -> None:
 
 def test_a_rollout_is_that_of_the_cpu() -> None:
     """The kernel of a rollout has no barrier: a block of a few threads, two of which have no state."""
-    from dalembert.compiler.quantities.rollouts import Plan, device_rollout
+    from dalembert.compiler.quantities.rollouts import device_rollout
+    from dalembert.compiler.quantities.step_program import Plan
     from host_grid import GRID
 
     arm, rng = da.load(SMALL), np.random.default_rng(1)

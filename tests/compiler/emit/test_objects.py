@@ -16,7 +16,7 @@ import dalembert as da
 from compilers import ELSEWHERE, compiler
 from cross import CROSS, Cross
 from dalembert.compiler.emit import llvm, wrappers
-from dalembert.compiler.kernel import machines
+from dalembert.compiler.kernel import compile as machines
 from dalembert.compiler.kernel.compile import LEVELS, MachineCode, object_code
 from dalembert.compiler.kernel.footprint import flash, undefined
 from dalembert.errors import DalembertError

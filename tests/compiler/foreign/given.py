@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
+from arms import wrist
 from dalembert.compiler.quantities.joints import JOINTS, known
 from test_closed_simulation import by_newton
 
@@ -38,6 +39,39 @@ def state(name: str, quantity: str, seed: int = 0, options: bool = False) -> dic
     return {
         x: rng.uniform(-0.1, 0.1, (3, size)) + (arm(name).home + 0.3 if x == "q" else 0) for x, size in sizes.items()
     }
+
+
+# arms whose rollouts have different derivatives: smooth, with dry friction, closed by a formula, a screw and a coupled wrist
+ROLLED = ("planar-2r", "scara", "five-bar", "wrist")
+STEPS: dict[str, Any] = {"step": 1e-3, "steps": 6}
+
+
+@cache
+def rolled(name: str) -> da.Arm:
+    return da.Arm(wrist()) if name == "wrist" else da.load(name)
+
+
+def motion(name: str, seed: int = 0, batch: int = 2) -> dict[str, np.ndarray]:
+    """An initial state and a torque per step, away from rest."""
+    a, rng = rolled(name), np.random.default_rng(seed)
+    q = rng.uniform(-0.1, 0.1, (batch, a.n)) + a.home + (0.05 if name == "five-bar" else 0.2)
+    return {"q": q, "qd": rng.choice([-0.5, 0.5], (batch, a.n)), "tau": rng.normal(size=(batch, STEPS["steps"], a.n))}
+
+
+def simulated(law: str, **gains: Any) -> Any:
+    """Gains → (q, q̇) of a closed loop of scara with friction and stops."""
+    a = da.load("scara")
+    follow = da.polynomial([0.1, 0.2, 0.05, 0.0], [0.2, 0.1, 0.08, 0.1], duration=0.1)
+    laws = {
+        "pd": lambda kp, kd: da.PD(kp, kd, follow),
+        "computed": lambda kp, kd: da.ComputedTorque(kp, kd, follow),
+        "servo": lambda kp, kd: da.Servo(kp, kd, follow, effort=50.0),
+        "adaptive": lambda kp, kd: da.Adaptive(kd, kp, 0.1, follow),
+    }
+    run = da.simulate(
+        a, [0.15, 0.15, 0.06, 0.02], [0.1, -0.1, 0.02, 0.1], laws[law](**gains), 0.02, every=5, stops="contact"
+    )
+    return run.q, run.qd
 
 
 def parts(value: Any) -> list[Any]:

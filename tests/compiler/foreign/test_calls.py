@@ -70,7 +70,8 @@ def test_loops_that_newton_closes_do_not_run_on_a_gpu() -> None:
 
 
 def test_a_rollout_of_no_states_asks_nothing_of_a_gpu() -> None:
-    from dalembert.compiler.quantities.rollouts import Plan, device_rollout
+    from dalembert.compiler.quantities.rollouts import device_rollout
+    from dalembert.compiler.quantities.step_program import Plan
 
     def empty(*shape: int) -> DeviceArray:
         return DeviceArray(0, shape, (0,) * len(shape), "float64", 0)

@@ -10,7 +10,7 @@ import pytest
 
 import dalembert as da
 from dalembert.compiler.foreign.libraries import common_library, library_of
-from given import ARMS, arm, flowing, parts, quantities, state
+from given import ARMS, ROLLED, STEPS, arm, flowing, motion, parts, quantities, rolled, simulated, state
 
 jax = pytest.importorskip("jax")
 jnp, check_grads = jax.numpy, pytest.importorskip("jax.test_util").check_grads
@@ -110,8 +110,92 @@ def test_rollouts_on_the_cpu_are_those_of_numpy() -> None:
     same(a.rollout(jnp.asarray(q), qd, tau, **steps), a.rollout(q, qd, tau, **steps))
     few = [x.astype(np.float32) for x in (q, qd)]
     same(a.rollout(*map(jnp.asarray, few), **steps), a.rollout(*few, **steps))
-    with pytest.raises(da.ShapeError, match="a JAX array is traced here by jit"):
-        jax.jit(lambda x: a.rollout(x, qd, **steps))(q)
+    same(jax.jit(lambda x: a.rollout(x, qd, tau, **steps))(q), a.rollout(q, qd, tau, **steps))
+
+
+@pytest.mark.parametrize("name", ROLLED)
+def test_gradients_of_rollouts_pass_jaxs_check_in_both_modes(name: str) -> None:
+    a, (q, qd, tau) = rolled(name), motion(name).values()
+    few = {"order": 1, "eps": 1e-6, "atol": 1e-6, "rtol": 1e-6}
+    check_grads(lambda *x: a.rollout(*x, **STEPS, every=2), (q, qd, tau), **few)
+    check_grads(lambda *x: a.rollout(*x, **STEPS), (q[0], qd, tau[:1, 0]), **few)
+
+
+@pytest.mark.parametrize("name", ROLLED)
+def test_gradients_of_rollouts_are_those_of_runs_compiled_or_not(name: str) -> None:
+    a, given = rolled(name), motion(name, seed=1)
+
+    def loss(*x: Any) -> Any:
+        q, qd = a.rollout(*x, **STEPS, every=3)
+        return q.sum() - 2.0 * qd.sum()
+
+    run = da.simulate(a, *given.values(), STEPS["steps"] * STEPS["step"], step=STEPS["step"], every=3)
+    weights = np.array([0.0, 1.0, 1.0])[:, None]
+    expected = da.gradient(run, ("q0", "qd0", "torque"), q=weights, qd=-2.0 * weights)
+    for of in (jax.grad(loss, (0, 1, 2)), jax.jit(jax.vmap(jax.grad(loss, (0, 1, 2))))):
+        for slope, name_ in zip(of(*given.values()), expected, strict=True):
+            np.testing.assert_allclose(slope, expected[name_], rtol=1e-12, atol=1e-13)
+
+
+def test_rollouts_transform_like_quantities() -> None:
+    a, (q, qd, tau) = rolled("planar-2r"), motion("planar-2r").values()
+
+    def roll(*x: Any) -> Any:
+        return a.rollout(*x, **STEPS)
+
+    same(jax.vmap(roll, in_axes=(0, None, 1))(q, qd[0], tau.transpose(1, 0, 2)), roll(q, qd[0], tau))
+    (value, pull), (same_value, along) = jax.vjp(roll, q, qd, tau), jax.jvp(roll, (q, qd, tau), (q, qd, tau))
+    same(value, [np.asarray(x) for x in same_value])
+    dots = sum(np.sum(x * y) for x, y in zip((q, qd, tau), pull(value), strict=True))
+    np.testing.assert_allclose(sum(np.sum(x * y) for x, y in zip(value, along, strict=True)), dots, rtol=1e-12)
+
+    def last(x: Any) -> Any:
+        return a.rollout(x, qd[0], step=1e-2, steps=6)[0].sum()
+
+    hessian = jax.jit(jax.hessian(last))(q[0])
+    np.testing.assert_allclose(jax.jacrev(jax.jacrev(last))(q[0]), hessian, atol=1e-15)
+    check_grads(last, (q[0],), order=2, modes=["rev"], atol=1e-5, rtol=1e-5)
+    exact = jax.grad(lambda x: roll(x, qd, tau)[0].sum())(q)
+    with jax.enable_x64(False):
+        single = [x.astype(np.float32) for x in (q, qd, tau)]
+        slope = jax.grad(lambda x: a.rollout(x, *single[1:], **STEPS)[0].sum())(single[0])
+    assert slope.dtype == np.float32
+    np.testing.assert_allclose(slope, exact, rtol=1e-5)
+
+
+def test_gradients_of_rollouts_reach_the_masses_of_many_robots() -> None:
+    a, given = rolled("scara"), motion("scara")
+    numbers = a.parameters * np.linspace(0.9, 1.1, 2)[:, None]
+
+    def loss(pi: Any) -> Any:
+        q, qd = a.variants(parameters=pi).rollout(*given.values(), **STEPS)
+        return q.sum() + qd.sum()
+
+    run = da.simulate(a, *given.values(), 6e-3, parameters=numbers)
+    last = np.eye(7)[-1][:, None]
+    expected = da.gradient(run, "parameters", q=last, qd=last)["parameters"]
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(numbers), expected, rtol=1e-9)
+    with pytest.raises(da.DalembertError, match="has first derivatives only"):
+        jax.hessian(loss)(numbers)
+
+
+@pytest.mark.parametrize("law", ["pd", "computed", "servo", "adaptive"])
+def test_simulations_pass_gradients_to_the_gains_of_controllers(law: str) -> None:
+    kp, kd = np.full(4, 30.0), np.array(5.0)
+    same(jax.jit(lambda *x: simulated(law, kp=x[0], kd=x[1]))(kp, kd), simulated(law, kp=kp, kd=kd))
+    check_grads(lambda *x: simulated(law, kp=x[0], kd=x[1]), (kp, kd), order=1, eps=1e-5, atol=1e-6, rtol=1e-6)
+
+
+def test_simulations_are_traced_from_any_pose() -> None:
+    """While a function is traced, positions are unknown: panda's limits exclude zero, and five-bar's loop cannot close there."""
+    for name, pose in (("panda", [0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.5]), ("five-bar", [2.2, 0.9])):
+        a = da.load(name)
+        slope = jax.jit(jax.grad(lambda x, a=a: da.simulate(a, x, None, None, 0.01, stops="contact").q[-1].sum()))(
+            jnp.asarray(pose)
+        )
+        run = da.simulate(a, pose, None, None, 0.01, stops="contact")
+        expected = da.gradient(run, "q0", q=np.eye(11)[-1][:, None])["q0"]
+        np.testing.assert_allclose(slope, expected, rtol=1e-12)
 
 
 def test_mistakes_are_one_sentence() -> None:

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.arm.arm_kinematics import Kinematics
-from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.coordinates import Coordinates, Kinematics
 from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.compiler.kernel import batches, threads

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from arms import DISTINCT, FILES, REGISTRY, arm, on_floats, pulled, relative, robots, states, tree_velocities
+from dalembert.mechanics.coordinates.pulled import regressor
 from dalembert.mechanics.equations import newton_euler
-from dalembert.mechanics.equations.regressor import PARAMETERS, energy_regressors, parameters, regressor
+from dalembert.mechanics.equations.regressor import PARAMETERS, energy_regressors, parameters
 from dalembert.robot import Robot
 from dalembert.robot.model.mechanism import Mechanism, mechanism
 from test_dynamics import pin_oracle

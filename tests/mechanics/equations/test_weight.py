@@ -15,10 +15,9 @@ from dalembert.robot import Inertia, Robot
 from dalembert.robot.model.mechanism import places
 from dalembert.robot.readers.toml_reader import parse_toml
 from dalembert.robot.readers.toml_writer import write_toml
-from dalembert.work.identification.fitting.base_formulas import symbolic_base_parameters
+from dalembert.work.analysis.base_formulas import symbolic_base_parameters
 from dalembert.work.identification.fitting.base_parameters import base_parameters
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
-from dalembert.work.simulation.simulate import parameters_of
 
 FORMULATIONS = ("newton-euler", "newton-euler-base", "lagrange", "lagrange-euler", "dalembert")
 
@@ -136,7 +135,7 @@ def test_joints_that_follow_others_pull_it_back():
 def test_energy_is_kept_without_friction(of):
     arm = da.Arm(without_rotors(da.load("planar-2r").robot))
     light = arm.replace(links=tuple(replace(x, weight=0.4) for x in arm.robot.links))
-    heavy = None if of == "the arm" else 1.3 * parameters_of(light)
+    heavy = None if of == "the arm" else 1.3 * light.parameters
     run = da.simulate(light, [0.3, 0.4], [0.0, 0.0], None, 0.5, friction=False, parameters=heavy)
     assert np.ptp(run.energy) < 1e-8 * np.ptp(run.kinetic)
     as_light = arm.replace(gravity=tuple(0.4 * g for g in arm.robot.gravity))  # all links alike: as on a light planet

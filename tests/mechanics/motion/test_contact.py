@@ -13,7 +13,6 @@ from dalembert.errors import DalembertError
 from dalembert.mechanics.motion.contact import released
 from dalembert.work.simulation.adaptive import ContactDynamics
 from dalembert.work.simulation.fixed import compiled, stepped
-from dalembert.work.simulation.simulate import parameters_of
 from dalembert.work.simulation.task import SimulationRequest, make_task
 from test_closed_simulation import FIVE, with_friction
 
@@ -311,7 +310,7 @@ def test_batch_equals_single_bit_for_bit(restitution: float) -> None:
 def test_compiled_loop_equals_steps_from_python_through_impacts() -> None:
     arm = planar()
     q, qd = starts(arm, 5)
-    for restitution, parameters in ((0.5, None), (0.5, parameters_of(arm))):
+    for restitution, parameters in ((0.5, None), (0.5, arm.parameters)):
         task = make_task(
             arm,
             SimulationRequest(

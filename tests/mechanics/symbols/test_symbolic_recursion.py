@@ -13,7 +13,7 @@ import dalembert as da
 from arms import arm, relative, states
 from dalembert.mechanics.coordinates.chain import Angle
 from dalembert.mechanics.equations.regressor import energy_regressors
-from dalembert.mechanics.symbols.closed_form import JointCircles, derivatives
+from dalembert.mechanics.symbols.closed_form import Circles, derivatives
 from dalembert.mechanics.symbols.grouped_sums import by_angle
 from dalembert.mechanics.symbols.names import Letter
 from dalembert.mechanics.symbols.symbolic_mechanism import model
@@ -155,7 +155,7 @@ def test_symbolic_regressor_from_the_energy_regressors() -> None:
     """S (7.79) for the planar arm: y_ij is the coefficient of π_j in τ_i of (7.82)."""
     a = arm("planar-2r")
     m, e = model(a.robot, "all"), a.equations("all")
-    circles = JointCircles(m)
+    circles = Circles(m.ring, m.q, m.phases)
     beta = energy_regressors(m.tree, [Angle(*circles({i: 1})) for i in (1, 2)], m.qd)
     by_q, zero = derivatives(m, circles), m.ring.number(0)
     by_qd = [{x.number: {0: 1}} for x in m.qd]

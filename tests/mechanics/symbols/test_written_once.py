@@ -16,8 +16,7 @@ EQUATIONS = "dalembert.mechanics.equations."
 FORMULATIONS = {
     "closed_form": {"composite.composites", "composite.inertia_of", "composite.potential_energy_of", "lagrange.christoffel_of"},
     "body_symbols": {
-        "lagrange.moving_bodies", "lagrange.inertia_of", "lagrange.inertia_derivatives_of", "lagrange.christoffel_of",
-        "lagrange.gravity_of", "lagrange.potential_energy_of",
+        "lagrange.moving_bodies", "lagrange.inertia_of", "lagrange.potential_energy_of",
     },
     "symbolic_recursion": {"recursion.recursion"},
     "symbolic_mechanism": {"friction.viscous", "friction.coulomb"},

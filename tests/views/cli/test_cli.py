@@ -323,7 +323,7 @@ def test_check_limits_exits_3_and_says_which(motion: Path, tmp_path: Path) -> No
     result = run("torques", "planar-2r", motion, "-o", out, "--check-limits", "--payload", 900, code=3)
     assert out.exists() and "exceeded" in result.stderr
     lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert "joint 'joint1' needs" in lines[0] and "above its limit of 10000 N m" in lines[0]
+    assert "joint 'joint1': torque" in lines[0] and "above its limit of 10000 N m" in lines[0]
     path = tmp_path / "far.csv"
     da.polynomial([0.0, 0.0], [12.0, 0.0], 1.0).save(path)
     asked = run("torques", "planar-2r", path, "-o", out, "--force", "--check-limits", code=3).stderr

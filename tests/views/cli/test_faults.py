@@ -1,9 +1,8 @@
-"""Long commands that something ends: real processes and real signals. Nothing is half-written, and the same command goes on."""
+"""Long commands that something ends: real processes and real signals. Nothing is half-written."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import resource
 import shlex
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,24 +22,23 @@ from compilers import ELSEWHERE
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 PATIENCE = 300  # s, on a machine that has much else to do; nothing takes as long
 
-# the command, which says so and waits before the step of this number
+# the command, which says so and waits when it reports its progress for the time of this number
 WAITING = """
 import sys, time
-from dalembert.base.files.journal import Journal
-real, count, chosen = Journal.step, 0, int(sys.argv.pop(1))
-def step(self, name, compute):
+from dalembert.base.environment.progress import Bar
+count, chosen = 0, int(sys.argv.pop(1))
+def report(self, fraction):
     global count
     count += 1
     if count == chosen:
         print("waiting", file=sys.stderr, flush=True)
         while True:  # a signal just before a long sleep would be seen after it
             time.sleep(0.05)
-    return real(self, name, compute)
-Journal.step = step
+Bar.__call__ = report
 from dalembert.__main__ import main
 main()
 """
-LEFT_IN_PEACE = 10**9  # no run has so many steps
+LEFT_IN_PEACE = 10**9  # no run reports so often
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +55,13 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
-
-
-def journals(env: dict[str, str]) -> list[Path]:
-    folder = Path(env["XDG_STATE_HOME"]) / "dalembert" / "runs"
-    return list(folder.iterdir()) if folder.is_dir() else []
+def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return {**os.environ, "XDG_STATE_HOME": str(tmp_path_factory.mktemp("state"))}
 
 
 @contextlib.contextmanager
 def started(env: dict[str, str], step: int, *command: object) -> Iterator[subprocess.Popen[str]]:
-    """The command, once it waits before a step."""
+    """The command, once it waits."""
     with subprocess.Popen(
         [sys.executable, "-c", WAITING, str(step), *map(str, command)],
         env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -79,14 +71,14 @@ def started(env: dict[str, str], step: int, *command: object) -> Iterator[subpro
             said = ""
             while "waiting" not in said:
                 said = process.stderr.readline()
-                assert said, "the command ended before this step"
+                assert said, "the command ended before this report"
             yield process
         finally:
             process.kill()
 
 
 def ended(env: dict[str, str], step: int, number: int, *command: object) -> tuple[int, str]:
-    """Status and stderr of the command that a signal ends while it waits before a step."""
+    """Status and stderr of the command that a signal ends while it waits."""
     with started(env, step, *command) as process:
         process.send_signal(number)
         _, said = process.communicate(timeout=PATIENCE)
@@ -99,92 +91,54 @@ def run(env: dict[str, str], *command: object) -> subprocess.CompletedProcess[st
 
 
 EXCITE = ("excite", "pendulum", "--duration", 10, "--harmonics", 2, "--no-floor", "--starts", 2)
-SIZE = ("size", "planar-2r", "motion.csv", "--tolerance", "mass=5%", "--samples", 1500, "--json")
-KEPT = "note: what was computed so far is kept: the same command resumes the run\n"
+STOPPED = "error: stopped by SIGTERM; no file is left half-written\n"
 
 
 def commands(logged: Path) -> dict[str, tuple[object, ...]]:
     """By their names, without the file that they write."""
-    return {"excite": EXCITE, "identify": ("identify", "pendulum", logged / "log.npz", "--folds", 2)}
+    identify = ("identify", "pendulum", logged / "log.npz", "--folds", 2)
+    report = ("report", "planar-2r", logged / "motion.csv", "--tolerance", "mass=5%", "--date", "2026-01-01")
+    return {"excite": EXCITE, "identify": identify, "report": report}
 
 
-WRITES = {"excite": "-o", "identify": "--json"}
-PAUSES = {"excite": (3, 5), "identify": (12, 20)}  # steps before which it stops; candidates follow on seven cut-offs
+WRITES = {"excite": ("-o", "out.csv"), "identify": ("--json", "out.json"), "report": ("--out", "out.html")}
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_what_a_signal_ended_is_resumed_with_the_same_bits(
-    name: str, logged: Path, env: dict[str, str], tmp_path: Path
-) -> None:
-    """SIGTERM, then kill -9, and then it ends by itself; what stood at the output stands there until then."""
-    work, option = commands(logged)[name], WRITES[name]
-    out, whole = tmp_path / "out", tmp_path / "whole"
+def test_what_a_signal_ends_leaves_the_old_file(name: str, logged: Path, env: dict[str, str], tmp_path: Path) -> None:
+    """SIGTERM, then kill -9: what stood at the output stands there still, and nothing else does."""
+    option, file = WRITES[name]
+    out = tmp_path / file
+    work = (*commands(logged)[name], option, out, "--force")
     out.write_text("precious")
-    first, second = PAUSES[name]
-    status, said = ended(env, first, signal.SIGTERM, *work, option, out, "--force")
-    assert (status, said) == (143, f"error: stopped by SIGTERM; no file is left half-written\n{KEPT}")
-    assert len(journals(env)) == 1
-    assert ended(env, second, signal.SIGKILL, *work, option, out, "--force")[0] == -signal.SIGKILL
-    assert out.read_text() == "precious" and sorted(os.listdir(tmp_path)) == ["out", "state"]
-    done = run(env, *work, option, out, "--force")
-    assert done.returncode == 0 and done.stderr.count("note: resuming the") == 1, done.stderr
-    assert "steps were already completed\n" in done.stderr and journals(env) == []
-    again = run(env, *work, option, whole, "--no-resume")
-    assert again.returncode == 0 and "resuming" not in again.stderr
-    assert whole.read_bytes() == out.read_bytes()
+    assert ended(env, 3, signal.SIGTERM, *work) == (143, STOPPED)
+    assert ended(env, 3, signal.SIGKILL, *work)[0] == -signal.SIGKILL
+    assert out.read_text() == "precious" and os.listdir(tmp_path) == [file]
 
 
-def test_ctrl_c_says_that_the_run_goes_on(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
+def test_ctrl_c_ends_an_identification_silently(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
     work = (*commands(logged)["identify"], "--json", tmp_path / "out.json")
-    assert ended(env, 12, signal.SIGINT, *work) == (130, KEPT)
-    assert sorted(os.listdir(tmp_path)) == ["state"] and len(journals(env)) == 1
+    assert ended(env, 12, signal.SIGINT, *work) == (130, "")
+    assert os.listdir(tmp_path) == []
 
 
-def test_ctrl_c_ends_a_search_with_its_best_motion_which_goes_on(env: dict[str, str], tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_search_with_its_best_motion(env: dict[str, str], tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
-    status, said = ended(env, 4, signal.SIGINT, *EXCITE, "-o", out)
-    words = (
-        "note: stopped by Ctrl-C: this is the best motion so far; the same command with --force goes on with the search"
-    )
-    assert status == 0 and words in said and out.read_text().startswith("t,")
-    done = run(env, *EXCITE, "-o", out, "--force")
-    assert done.returncode == 0 and "; 3 steps were already completed" in done.stderr
+    status, said = ended(env, 20, signal.SIGINT, *EXCITE, "-o", out)
+    assert status == 0 and "note: stopped by Ctrl-C: this is the best motion so far\n" in said
+    assert out.read_text().startswith("t,")
 
 
-def test_a_study_of_tolerances_is_resumed(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
-    arm = tmp_path / "arm.toml"
-    motor = da.Motor("M", stall_torque=5.0, rated_torque=4.0, rated_speed=300.0, rotor_inertia=4e-4, brake_torque=6.0)
-    robot, gear = da.load("planar-2r").robot, da.Gear("G", ratio=80.0)
-    joints = [replace(j, rotor=None, motor=motor, gear=gear) if j.moves else j for j in robot.joints]
-    da.Arm(robot.replace(joints=tuple(joints))).save(arm)
-    work = [arm if word == "planar-2r" else logged / word if word == "motion.csv" else word for word in SIZE]
-    status, said = ended(env, 4, signal.SIGTERM, *work)
-    assert status == 143 and KEPT in said and "Traceback" not in said
-    resumed, whole = run(env, *work), run(env, *work, "--no-resume")
-    assert "; 3 steps were already completed" in resumed.stderr and "resuming" not in whole.stderr
-    assert resumed.stdout == whole.stdout and json.loads(whole.stdout)["lights_under_tolerances"]
+def test_resume_is_deprecated(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
+    done = run(env, *EXCITE, "-o", tmp_path / "out.csv", "--no-resume")
+    assert done.returncode == 0 and "note: --resume and --no-resume have no effect since version 1.1" in done.stderr
+    with pytest.warns(DeprecationWarning, match="resume= has no effect since version 1.1"):
+        da.identify(da.load("pendulum"), str(logged / "log.npz"), selection=False, resume=True)
 
 
-def test_a_report_with_tolerances_is_resumed(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
-    out, whole = tmp_path / "out.html", tmp_path / "whole.html"
-    work = ("report", "planar-2r", logged / "motion.csv", "--tolerance", "mass=5%", "--date", "2026-01-01")
-    status, said = ended(env, 4, signal.SIGTERM, *work, "--out", out)
-    assert status == 143 and KEPT in said and not out.exists()
-    resumed = run(env, *work, "--out", out)
-    assert resumed.returncode == 0 and "; 3 steps were already completed" in resumed.stderr and journals(env) == []
-    assert run(env, *work, "--out", whole, "--no-resume").returncode == 0
-    assert out.read_bytes() == whole.read_bytes()
-
-
-def test_no_resume_keeps_nothing(env: dict[str, str], tmp_path: Path) -> None:
-    status, said = ended(env, 4, signal.SIGTERM, *EXCITE, "-o", tmp_path / "out.csv", "--no-resume")
-    assert (status, said) == (143, "error: stopped by SIGTERM; no file is left half-written\n")
-    assert os.listdir(tmp_path) in ([], ["state"]) and journals(env) == []
-
-
-def test_results_that_cannot_be_written_are_computed_once(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
-    """A limit on the size of files is met as a full disk is: the remedy is named, and nothing is computed again."""
-    work, out = (*commands(logged)["excite"], "--rate", 10000), tmp_path / "out.csv"
+def test_a_file_that_is_too_large_is_not_left_half_written(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
+    """A limit on the size of files is met as a full disk is: the remedy is named."""
+    work, out = (*EXCITE, "--rate", 10000), tmp_path / "out.csv"
     out.write_text("precious")
 
     def small_disk() -> None:
@@ -194,18 +148,15 @@ def test_results_that_cannot_be_written_are_computed_once(logged: Path, env: dic
     done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=PATIENCE, preexec_fn=small_disk)
     remedy = "write to another disk, or raise the limit on the size of files with 'ulimit -f'"
     sentence = f"error: {out}: the file cannot be written (File too large); {remedy}\n"
-    assert (done.returncode, done.stderr.endswith(sentence + KEPT)) == (2, True), done.stderr
-    assert out.read_text() == "precious" and sorted(os.listdir(tmp_path)) == ["out.csv", "state"]
-    again = run(env, *work, "-o", out, "--force")
-    assert again.returncode == 0 and "; 13 steps were already completed" in again.stderr, again.stderr
-    assert journals(env) == []
+    assert (done.returncode, done.stderr.endswith(sentence)) == (2, True), done.stderr
+    assert out.read_text() == "precious" and os.listdir(tmp_path) == ["out.csv"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux's device that is always full")
 def test_no_space_left_names_the_file_and_the_remedy(logged: Path, env: dict[str, str]) -> None:
     done = run(env, *EXCITE, "-o", "/dev/full")
     sentence = "error: /dev/full: the file cannot be written (No space left on device); free some space there, or write to another disk\n"
-    assert done.returncode == 2 and done.stderr.endswith(sentence + KEPT) and "Traceback" not in done.stderr
+    assert done.returncode == 2 and done.stderr.endswith(sentence) and "Traceback" not in done.stderr
 
 
 # a file system of 64 kB that only this process sees; then what is left on it
@@ -221,7 +172,7 @@ echo "status $?; $(ls -A "$disk"); $(cat "$disk/out.csv")"
 def test_a_disk_that_is_really_full(logged: Path, env: dict[str, str], tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    work = (*commands(logged)["excite"], "--rate", 10000)
+    work = (*EXCITE, "--rate", 10000)
     words = [sys.executable, "-m", "dalembert", *map(str, work)]
     script = ["unshare", "--map-root-user", "--mount", "sh", "-c", ON_A_FULL_DISK, "sh", str(disk), *words]
     try:
@@ -232,10 +183,8 @@ def test_a_disk_that_is_really_full(logged: Path, env: dict[str, str], tmp_path:
         pytest.skip(f"{ELSEWHERE} one that mounts a file system in a namespace")
     remedy = "free some space there, or write to another disk"
     sentence = f"error: {disk}/out.csv: the file cannot be written (No space left on device); {remedy}\n"
-    assert done.stderr.endswith(sentence + KEPT) and "Traceback" not in done.stderr, done.stderr
+    assert done.stderr.endswith(sentence) and "Traceback" not in done.stderr, done.stderr
     assert done.stdout.endswith("status 2; out.csv; precious\n"), done.stdout
-    again = run(env, *work, "-o", tmp_path / "out.csv")
-    assert again.returncode == 0 and "; 13 steps were already completed" in again.stderr, again.stderr
 
 
 # the command, which waits when it has written half of its file
@@ -266,8 +215,7 @@ def test_a_file_that_is_half_written_goes_and_the_old_one_stays(
         assert len(os.listdir(tmp_path)) == 2
         process.send_signal(number)
         said = process.stderr.read()
-    stopped = "error: stopped by SIGTERM; no file is left half-written\n" if number == signal.SIGTERM else ""
-    assert (process.returncode, said) == (status, stopped)
+    assert (process.returncode, said) == (status, STOPPED if number == signal.SIGTERM else "")
     assert out.read_text() == "precious" and os.listdir(tmp_path) == ["out.csv"]
 
 
@@ -279,7 +227,7 @@ def test_a_second_sigterm_does_not_interrupt_the_clean_up_after_the_first(logged
             process.send_signal(signal.SIGTERM)
             time.sleep(0.002)
         said = process.stderr.read()
-    assert (process.returncode, said) == (143, "error: stopped by SIGTERM; no file is left half-written\n")
+    assert (process.returncode, said) == (143, STOPPED)
     assert os.listdir(tmp_path) == []
 
 
@@ -297,10 +245,3 @@ def test_an_ignored_sigterm_stays_ignored() -> None:
     code += "[threading.Timer(0.1 * k, signal.raise_signal, (signal.SIGTERM,)).start() for k in range(4)]; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and "panda" in done.stdout and done.stderr == ""
-
-
-def test_the_cache_command_names_unfinished_runs_and_removes_them(env: dict[str, str], tmp_path: Path) -> None:
-    ended(env, 4, signal.SIGKILL, *EXCITE, "-o", tmp_path / "out.csv")
-    assert "unfinished runs  1, 0.0 MB, which the same commands resume" in run(env, "cache").stdout
-    env["DALEMBERT_CACHE"] = str(tmp_path / "objects")  # the kernels of the other tests stay
-    assert "1 unfinished runs removed" in run(env, "cache", "--clear").stdout and journals(env) == []

@@ -15,7 +15,7 @@ import dalembert as da
 from dalembert.base.options import Allowed, check, declared, documented, option
 from dalembert.views.cli.main import COMMANDS, GROUPS, app
 from dalembert.views.cli.options import with_groups
-from dalembert.work.identification.excitation.exciting_options import ExcitationOptions
+from dalembert.work.excitation.exciting_options import ExcitationOptions
 from dalembert.work.identification.fitting import fit_options
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from dalembert.views.cli.main import app
-from dalembert.views.studio import run
+from dalembert.views.studio import server
 from dalembert.views.studio.page_tasks import Shown
 
 
@@ -31,7 +31,7 @@ def test_the_studio_is_given_arm_motion_and_folder(motion: Path, monkeypatch: py
     def remember(folder: object, shown: Shown, port: int, browser: bool, say: object) -> None:
         given.update(folder=folder, shown=shown, port=port, browser=browser)
 
-    monkeypatch.setattr(run, "run_studio", remember)
+    monkeypatch.setattr(server, "run_studio", remember)
     Path("robots").mkdir()
     da.load("pendulum").save("robots/mine.toml")
     for arm, root in (("pendulum", Path.cwd()), ("robots/mine.toml", Path.cwd() / "robots")):

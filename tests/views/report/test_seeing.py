@@ -21,9 +21,8 @@ import dalembert as da
 from dalembert.arm import terms
 from dalembert.views.cli.main import app
 from dalembert.views.report import animation
-from dalembert.views.report.arm_strokes import size_of, strokes
 from dalembert.views.report.figures import joint_colour
-from dalembert.views.report.skeleton import skeleton
+from dalembert.views.report.skeleton import size_of, skeleton, strokes
 from dalembert.work.logs.log import read_log
 from dalembert.work.sizing.drive_formulas import RPM
 from dalembert.work.trajectory.planning.motion_file import MotionTable
@@ -153,7 +152,8 @@ def test_what_a_notebook_shows_is_small_whole_and_without_scripts(results: dict[
         assert len(words) < 40_000, name
         assert tree.find(".//table") is not None, name
         assert "<script" not in words and "http" not in words and "nan" not in words, name
-        assert (tree.find(".//svg") is not None) == (name not in ("ellipsoids", "scaling table")), name
+        drawn = ("arm", "closed chain", "motion", "with events", "run", "batch", "fit", "log", "ellipsoid")
+        assert (tree.find(".//svg") is not None) == (name in drawn), name
 
 
 def test_names_are_escaped(arm: da.Arm, motion: da.Trajectory) -> None:

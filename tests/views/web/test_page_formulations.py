@@ -13,9 +13,9 @@ import pytest
 
 import dalembert as da
 from dalembert.compiler.kernel import cache
-from dalembert.compiler.kernel.web import LOADER
-from dalembert.views.web import formulations, kernels
-from dalembert.views.web.formulations import formulations_of
+from dalembert.compiler.kernel.wasm import LOADER
+from dalembert.views.web import kernels
+from dalembert.views.web.kernels import formulations_of
 from imports import MODULES, floor_of, imports, reached, room_of
 from in_node import in_node
 
@@ -50,17 +50,17 @@ def test_counts_and_torques_are_the_library_s(tmp_path: Path, name: str) -> None
 
 
 def test_long_tapes_are_counted_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formulations, "LONGEST_TAPE", 100)
+    monkeypatch.setattr(kernels, "LONGEST_TAPE", 100)
     rows, module = formulations_of(da.load("planar-2r"))
     long = [row for row in rows if row["name"] == "lagrange-euler"]
     assert long[0]["kernel"] is None and "206 operations" in long[0]["reason"]
     assert all(row["kernel"] for row in rows if row["name"] != "lagrange-euler") and module
-    monkeypatch.setattr(formulations, "LONGEST_TAPE", 1)
+    monkeypatch.setattr(kernels, "LONGEST_TAPE", 1)
     assert formulations_of(da.load("planar-2r"))[1] is None
 
 
 def test_arms_of_many_joints_have_no_forms_of_degree_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formulations, "MANY_JOINTS", 1)
+    monkeypatch.setattr(kernels, "MANY_JOINTS", 1)
     rows, _ = formulations_of(da.load("pr-arm"))
     by_name = {row["name"]: row for row in rows}
     assert by_name["lagrange"]["compiled"] is None and "fourth power" in by_name["lagrange"]["reason"]
@@ -70,7 +70,7 @@ def test_arms_of_many_joints_have_no_forms_of_degree_four(monkeypatch: pytest.Mo
 def test_the_module_is_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     arm = da.load("cartesian-2")
     first = formulations_of(arm)
-    monkeypatch.setattr(formulations, "_made", lambda arm: pytest.fail("made twice"))
+    monkeypatch.setattr(kernels, "_made", lambda arm: pytest.fail("made twice"))
     assert formulations_of(arm) == first
     assert cache.entries()
 
@@ -106,7 +106,7 @@ def test_what_a_page_keeps_is_made_again_when_its_source_changes(
 ) -> None:
     """Every module that makes it is in the key: those of kernels, and the rooms of ``OWN_SOURCE``."""
     graph = {module: imports(module) if room_of(module) != "arm" else set() for module in MODULES}
-    makers = reached(["views.web.formulations", "views.web.kernels"], graph)
+    makers = reached(["views.web.kernels"], graph)
     rooms = {room_of(module) for module in makers if floor_of(module) in cache.USERS}
     assert rooms <= {"arm", *kernels.OWN_SOURCE}
     monkeypatch.setattr(cache, "PACKAGE", tmp_path)

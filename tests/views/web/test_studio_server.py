@@ -24,7 +24,7 @@ import pytest
 import dalembert as da
 from dalembert.errors import DalembertError
 from dalembert.views.studio import server as server_module
-from dalembert.views.studio import uploads
+from dalembert.views.studio import upload_bounds, uploads
 from dalembert.views.studio.folder import RobotFolder
 from dalembert.views.studio.page_tasks import Shown
 from dalembert.views.studio.server import StudioServer
@@ -351,8 +351,8 @@ def test_what_a_killed_studio_left_goes_and_the_files_of_a_living_one_stay(
 
 def test_a_slow_client_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that sends its head, or its body, drop by drop, never takes long enough between two of them to be noticed by that."""
-    monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.6)
-    monkeypatch.setattr(server_module, "BODY_SECONDS", 0.6)
+    monkeypatch.setattr(upload_bounds, "HEAD_SECONDS", 0.6)
+    monkeypatch.setattr(upload_bounds, "BODY_SECONDS", 0.6)
     start = time.monotonic()
     with socket.create_connection(("127.0.0.1", client.server.server_port), timeout=10) as connection:
         with contextlib.suppress(OSError):
@@ -386,7 +386,7 @@ def test_a_client_that_waits_is_let_go(client: Client, monkeypatch: pytest.Monke
 
 def test_strangers_cannot_take_the_places_of_the_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many connections show no token, the oldest of them makes room, and the page is answered."""
-    monkeypatch.setattr(server_module, "STRANGERS", 4)
+    monkeypatch.setattr(upload_bounds, "STRANGERS", 4)
     place = ("127.0.0.1", client.server.server_port)
     waiting = [socket.create_connection(place, timeout=10) for _ in range(12)]
     try:
@@ -403,7 +403,7 @@ def test_strangers_cannot_take_the_places_of_the_page(client: Client, monkeypatc
 def test_more_requests_with_the_token_than_there_may_be_are_refused_and_come_again(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_module, "CONNECTIONS", 3)
+    monkeypatch.setattr(upload_bounds, "CONNECTIONS", 3)
     place = ("127.0.0.1", client.server.server_port)
     head = (
         f"POST /{client.gate.token}/api/status HTTP/1.1\r\nHost: {client.host}\r\nOrigin: http://{client.host}\r\n"

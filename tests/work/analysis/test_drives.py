@@ -385,9 +385,7 @@ def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -
         [{"a": 0.3, "mass": 2.0, "com": (-0.15, 0, 0)}, {"a": 0.2, "mass": 1.0, "com": (-0.1, 0, 0)}],
         gravity=(0, -9.81, 0),
     )
-    from dalembert.robot.readers.toml_writer import save_toml
-
-    save_toml(light.robot, tmp_path / "arm.toml")
+    light.save(tmp_path / "arm.toml")
     keep = np.append(np.diff(at.t) > 0, True)
     names = ["t", *(f"{x}{k}" for x in ("q", "qd", "qdd") for k in (1, 2))]
     with path.open("w") as file:
@@ -418,17 +416,17 @@ def test_a_red_light_under_tolerances_has_a_status_and_a_name(tmp_path: Path) ->
     fitted(bare, motor, None).save(robot)
     assert CliRunner().invoke(app, ["size", str(robot), path]).exit_code == 0
     words = ["size", str(robot), path, "--tolerance", "mass=10%", "--tolerance", "payload=0..0.1", "--samples", "64"]
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*words, "--no-resume"])
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*words])
     failed = "error: joint 'joint1' fails its check 'motor RMS torque' under tolerances: 10"
     assert done.exit_code == 3 and failed in done.stderr, done.output
     assert "red (motor RMS torque, -" in done.stdout and "held in addition to that of the arm" in done.stderr
-    data = CliRunner().invoke(app, [*words, "--no-resume", "--json"])
+    data = CliRunner().invoke(app, [*words, "--json"])
     found = json.loads(data.stdout)
     assert data.exit_code == 3 and found["lights_under_tolerances"] == {"joint1": "red"}
     assert found["margins_under_tolerances"]["joint1"]["motor RMS torque"] < 0
     bare.save(robot, overwrite=True)
     none = CliRunner().invoke(app, [*words[:5], "--samples", "100000000"])
-    assert none.exit_code == 2 and "has no motors and gears" in none.stderr and "resumes" not in none.stderr
+    assert none.exit_code == 2 and "has no motors and gears" in none.stderr
 
 
 @pytest.mark.parametrize("altitude", [0.0, 1500.0, 3000.0])

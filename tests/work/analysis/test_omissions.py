@@ -160,7 +160,7 @@ def test_the_command_shows_writes_and_draws(tmp_path: Path) -> None:
     for wrong, sentence in (
         (["planar-2r"], "errors are computed along a motion"),
         (["planar-2r", "--example", "7.2", "--drop", "velocity"], "'velocity' cannot be omitted"),
-        (["planar-2r", "--example", "7.2", "--save", model], "choose what it omits by --drop or --small"),
+        (["planar-2r", "--example", "7.2", "--save", f"{model}.toml"], "choose what it omits by --drop or --small"),
         (["planar-2r", "--example", "7.2", "--small", "0.01"], "--small needs one motion"),
         (["planar-2r", "--example", "7.2", "-o", table], "already"),
     ):

@@ -6,21 +6,17 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.work.identification.fitting import log_equations
+from dalembert.work.identification.fitting import evidence
 from dalembert.work.identification.fitting.base_parameters import base_parameters
-from dalembert.work.identification.fitting.log_equations import LogEquations
+from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
 from dalembert.work.identification.fitting.model_parameters import terms_of
 from dalembert.work.identification.fitting.parameter_set import Drive, ParameterSet
 from dalembert.work.identification.fitting.result import make_run
-from dalembert.work.identification.selection.blocks import Material, several_grams
 from dalembert.work.identification.selection.crossvalidation import CrossValidation
+from dalembert.work.identification.selection.time_blocks import time_blocks
 from dalembert.work.logs import conditioning
 from dalembert.work.logs.conditioning import condition, derivatives
 from dalembert.work.logs.log import Log, read_log
-
-
-def no_steps(words: str, fraction: float) -> None:
-    """Progress that nobody looks at."""
 
 
 def simulated(name: str, count: int = 3000, rate: float = 100.0) -> tuple[da.Arm, Log]:
@@ -59,20 +55,18 @@ def test_residuals_and_weighted_triangles_of_kept_columns_are_those_of_a_new_pas
 ) -> None:
     arm, log = simulated("puma560", 6000, 1000.0)
     ready, base = condition(log, cutoff=8.0), base_parameters(chosen(arm))
-    held = LogEquations(arm, ready, None, True, no_steps)
-    held.triangles(base)
+    rests = RestWeights.of(arm, ready)
+    held = LogEquations(base.joint_columns, ready, rests)
     values = base.values + 0.1
-    predicted = held.predicted(base, values)
-    assert predicted is not None
+    predicted = held.predicted(values)
     whole = make_run(base, values, ready).predicted
+    assert held._held is not None
     assert np.allclose(predicted, whole, rtol=0, atol=1e-9 * np.abs(whole).max())
-    monkeypatch.setattr(log_equations, "HELD", 0.0)
-    fresh = LogEquations(arm, ready, None, True, no_steps)
-    fresh.triangles(base)
-    assert fresh.predicted(base, values) is None
-    (a, r), (b, s) = (x.weighed(base, values, lambda residual: np.ones(residual.shape)) for x in (held, fresh))
-    assert np.array_equal(r, s)
-    assert all(np.array_equal(x.R, y.R) for x, y in zip(a.joints, b.joints, strict=True))
+    monkeypatch.setattr(evidence, "HELD", 0.0)
+    fresh = LogEquations(base.joint_columns, ready, rests)
+    a, b = (x.gathered(base.rank) for x in (held, fresh))
+    assert fresh._held is None and np.array_equal(fresh.predicted(values), predicted)
+    assert all(np.array_equal(x, y) for x, y in zip(a.triangles, b.triangles, strict=True))
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -83,26 +77,11 @@ def test_derivatives_of_pieces_of_a_spline_are_those_of_the_whole(order: int, mo
     assert np.allclose(derivatives(x, 100.0, order)[-1], whole, rtol=0, atol=1e-10 * np.abs(whole).max())
 
 
-def test_gram_matrices_of_two_low_passes_are_those_of_each_alone() -> None:
+def test_cross_validation_takes_the_variant_that_fits_best() -> None:
     arm, log = simulated("puma560")
-    material, base = Material(log, 4, None), base_parameters(ParameterSet(arm))
-    both = material.at(float(material.cutoffs[1]))
-    labels = [material.blocks(ready, 0.5) for ready in both]
-
-    def rows(piece: conditioning.Stretch) -> list[np.ndarray]:
-        whole = base.joint_columns.rows(*piece.states)
-        return [whole[part] for part in base.joint_columns.parts]
-
-    def weights(piece: conditioning.Stretch, kept: np.ndarray) -> np.ndarray:
-        return np.ones((arm.n, len(kept)))
-
-    together = several_grams(both, labels, base.joint_columns.columns, rows, weights)
-    for ready, (label, blocks), other in zip(both, labels, together, strict=True):
-        (alone,) = several_grams([ready], [(label, blocks)], base.joint_columns.columns, rows, weights)
-        assert np.array_equal(alone.rows, other.rows)
-        for G, H in zip(alone.G, other.G, strict=True):
-            assert np.allclose(G, H, rtol=0, atol=1e-10 * np.abs(G).max())
-    cv = CrossValidation(together[0], together[1], base.values)
+    ready, base = condition(log), base_parameters(ParameterSet(arm))
+    equations = LogEquations(base.joint_columns, ready, RestWeights.of(arm, ready))
+    cv = CrossValidation(equations.gathered(base.rank, time_blocks(ready, 4).labels), base.values)
     variants = [np.arange(base.rank), np.arange(base.rank - 3)]
     errors, best = cv.errors(variants)
     expected = np.zeros_like(errors)

@@ -20,9 +20,9 @@ from arms import FRICTIONS, LOADED, MODELS, SHARED
 from dalembert.robot.terms import Term
 from dalembert.views.cli.main import app
 from dalembert.views.report.identification import error_tables
+from dalembert.work.fits.fit_record import read_fit
 from dalembert.work.identification.fitting.fit import IdentificationWarning
 from dalembert.work.identification.fitting.result import Identification
-from dalembert.work.identification.records.fit_record import read_fit
 from dalembert.work.logs.conditioning import Stretch, condition, smoothed
 from dalembert.work.logs.log import read_log
 from dalembert.work.logs.rest import CREEP, rest_speeds, rests

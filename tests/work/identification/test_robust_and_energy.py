@@ -11,13 +11,13 @@ import pytest
 import dalembert as da
 from arms import arm
 from dalembert.work.identification.fitting.base_parameters import base_parameters
-from dalembert.work.identification.fitting.energy_method import energy_equations, energy_residuals, energy_triangles
+from dalembert.work.identification.fitting.energy_method import energy_equations, energy_evidence, energy_residuals
+from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights, triangle
 from dalembert.work.identification.fitting.fit import IdentificationWarning
 from dalembert.work.identification.fitting.least_squares import least_squares, undetermined
-from dalembert.work.identification.fitting.log_equations import LogEquations, typical_sizes
+from dalembert.work.identification.fitting.methods import typical_sizes
 from dalembert.work.identification.fitting.parameter_set import Drive, ParameterSet
 from dalembert.work.identification.fitting.robust import row_weights
-from dalembert.work.identification.fitting.triangular_systems import triangle
 from dalembert.work.logs.conditioning import Conditioned, condition
 from dalembert.work.logs.log import read_log
 
@@ -104,14 +104,14 @@ def test_a_contact_that_lasts_counts_for_less() -> None:
 
 def test_weighed_triangles_are_those_of_weighted_rows() -> None:
     truth, log = logged("planar-2r")
-    equations = LogEquations(truth, condition(read_log(log, truth), cutoff=8.0), None, True, lambda *_: None)
-    base, plain = equations.prepared(ParameterSet(truth, offset=True))
-    noise = np.array([0.01, 0.02])
-    joints, residual = equations.weighed(base, base.values, lambda r: row_weights(r, noise))
-    ready = equations.ready
+    ready, base = condition(read_log(log, truth), cutoff=8.0), base_parameters(ParameterSet(truth, offset=True))
+    equations = LogEquations(base.joint_columns, ready, RestWeights.of(truth, ready))
+    noise, residual = np.array([0.01, 0.02]), ready.tau - equations.predicted(base.values)
+    plain = equations.gathered(base.rank)
+    joints = equations.gathered(base.rank, weights=row_weights(residual, noise))
     Y = ready.thinned(lambda piece: base.regressor(*piece.states))
     assert residual == pytest.approx(ready.tau - Y @ base.values, abs=1e-9 * np.abs(ready.tau).max())
-    weights = row_weights(residual, noise) * np.where(equations.moving, 1.0, equations.at_rest) ** 2
+    weights = row_weights(residual, noise) * np.where(equations.moving, 1.0, equations.rests.factor) ** 2
     for j, (joint, before) in enumerate(zip(joints.joints, plain.joints, strict=True)):
         rows = Y[:, j][:, joint.columns]
         assert pytest.approx(rows.T @ (weights[:, j, None] * rows), rel=1e-9, abs=1e-9) == joint.R.T @ joint.R
@@ -135,7 +135,7 @@ def test_energy_balances_hold_without_accelerations(name: str) -> None:
     E, e, t = energy_equations(base, ready)
     assert E.shape == (len(t), base.rank) and len(t) > 0.9 * ready.count
     assert np.abs(E @ base.values - e).max() < 1e-4 * np.abs(e).max()
-    (joint,) = energy_triangles(base, ready).joints
+    (joint,) = energy_evidence(base, ready).joints
     whole = triangle(np.column_stack([E, e]), len(e), np.arange(base.rank))
     assert pytest.approx(joint.R.T @ joint.R, rel=1e-9, abs=1e-9 * np.abs(whole.R).max() ** 2) == whole.R.T @ whole.R
     (residual,) = energy_residuals(base, ready, base.values)
@@ -145,7 +145,7 @@ def test_energy_balances_hold_without_accelerations(name: str) -> None:
 def test_energy_finds_the_parameters_without_accelerations() -> None:
     truth, log = logged("planar-2r", 0.0)
     base, ready = base_parameters(ParameterSet(truth, offset=True)), poisoned(truth, log)
-    joints = energy_triangles(base, ready)
+    joints = energy_evidence(base, ready)
     start = 0.5 * base.values
     estimate = least_squares(joints, start, undetermined(joints.together(), typical_sizes(base)), 0)
     assert not estimate.fixed

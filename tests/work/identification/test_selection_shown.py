@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from dalembert.views.cli.main import app
-from dalembert.views.report.selection_section import BEST, laws_at, ranked, selection_panels, selection_section
+from dalembert.views.report.colours import INK
+from dalembert.views.report.figures import alone
+from dalembert.views.report.identification import BEST, _label, gain_panels, laws_at, ranked, selection_section
 from dalembert.work.identification.fitting.fit_options import CHOICES
 from dalembert.work.identification.fitting.progress_stages import STAGES, Stages
 from dalembert.work.identification.selection.selection_result import Selection, Trial
@@ -63,31 +65,36 @@ def large(selection: Selection) -> Selection:
     )
     others = tuple(Trial("spring", joint, "a spring", 0.1, 0.2, 0.1, 1, True) for joint in joints)
     ways = selection.tried("estimator")
-    return replace(selection, structure=structure, drives=((5, 6, -1.0),), trials=(*selection.tried("cutoff"), *tried, *others, *ways))  # fmt: skip
+    return replace(selection, structure=structure, drives=((5, 6, -1.0),), trials=(*tried, *others, *ways))  # fmt: skip
 
 
-def test_sentences_are_five_at_most_and_each_fits_on_two_lines(selection: Selection) -> None:
+def test_sentences_are_four_at_most_and_each_fits_on_two_lines(selection: Selection) -> None:
     for x in (selection, large(selection)):
-        assert len(x.sentences) == 5
+        assert len(x.sentences) == 4
         assert all(sentence.endswith(".") and len(sentence) <= 2 * WIDTH + 40 for sentence in x.sentences)
     assert all(len(sentence) <= 2 * WIDTH for sentence in selection.sentences)
-    assert all("%" in selection.sentences[k] for k in (0, 1, 4)) and "Hz" in selection.sentences[1]
+    assert all("%" in selection.sentences[k] for k in (0, 3)) and "Hz" in selection.sentences[0]
 
 
 def test_the_sentences_say_what_was_given(arm: da.Arm) -> None:
-    chosen = da.SelectionOptions(choose=("cutoff",))
+    chosen = da.SelectionOptions(choose=("estimator",))
     selection = da.identify(arm, simulated(arm), selection=chosen).selection
     assert selection is not None and len(selection.sentences) == 2
     assert "not chosen: friction, offset" in selection.sentences[0]
 
 
+def test_the_cut_off_is_not_chosen_any_more() -> None:
+    with pytest.warns(DeprecationWarning, match="choose contains 'cutoff', which is not chosen since version 1.1"):
+        assert da.SelectionOptions(choose=("cutoff", "friction")).choose == ("friction",)
+
+
 def test_the_note_about_the_low_pass_says_who_chose_it(fit: da.Identification) -> None:
-    assert any("chosen by cross-validation" in note for note in fit.notes if note.startswith("low-pass"))
+    assert any("chosen from the spectrum of the motion" in note for note in fit.notes if note.startswith("low-pass"))
 
 
 def test_every_stage_of_a_selection_is_told_in_order(fit: da.Identification, stages: list[str]) -> None:
     told = [words for words in dict.fromkeys(stages) if words in STAGES]
-    assert {"cut-offs", "selection", "estimators"} <= set(told)
+    assert {"selection", "estimators"} <= set(told)
     bar, before = Stages(), 0.0
     for words in told:
         assert bar(words, 1.0) >= before
@@ -165,7 +172,32 @@ def test_a_file_without_a_selection_is_read(saved: Path, tmp_path: Path) -> None
     assert da.read_fit(tmp_path / "older.json").selection is None
 
 
-def test_the_report_has_reasons_table_and_pictures(selection: Selection) -> None:
+def test_every_joint_has_a_picture_of_the_gains_of_its_laws(selection: Selection) -> None:
+    panels = gain_panels(selection)
+    assert len(panels) == len(selection.structure) == selection_section(selection).count("<svg")
+    for panel, joint in zip(panels, selection.structure, strict=True):
+        (axes,) = alone(panel).axes
+        trials = laws_at(selection, joint)
+        labels = axes.get_yticklabels()
+        assert [label.get_text() for label in labels] == [_label(trial) for trial in trials]
+        assert [label.get_color() != INK for label in labels] == [trial.chosen for trial in trials]
+        assert all(len(label.get_text()) < 40 for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("choice", "option", "words"),
+    [
+        ("coupling", "a drive shared by 'a' and 'b', ratio -1", "shared drive, ratio −1"),
+        ("spring", "a gas spring, lever ratio 0.8 : 1, shortest at 3.9 rad", "gas spring, shortest at 3.9 rad"),
+        ("friction", "load-dependent friction", "load-dependent"),
+        ("offset", "an offset", "offset"),
+    ],
+)
+def test_a_picture_names_laws_in_few_words(choice: str, option: str, words: str) -> None:
+    assert _label(Trial(choice, "a", option, 0.1, 0.0, 0.0, 1, False)) == words
+
+
+def test_the_report_has_reasons_and_a_table(selection: Selection) -> None:
     page = selection_section(selection)
     ElementTree.fromstring(f"<main>{page}</main>".replace("class=start", 'class="start"'))
     shown, folded = ranked(selection)
@@ -174,8 +206,6 @@ def test_the_report_has_reasons_table_and_pictures(selection: Selection) -> None
     for joint in selection.structure:
         assert sum(not trial.chosen for trial in shown if trial.joint == joint) <= BEST
         assert sum(trial.joint == joint for trial in selection.trials) == len(laws_at(selection, joint))
-    panels = [panel for _, some, _ in selection_panels(selection) for panel in some]
-    assert page.count("<svg") == len(panels) == 2 + len(selection.structure) + 1
     assert page.count("<b>chosen</b>") == sum(trial.chosen for trial in selection.trials)
     assert ("<details>" in page) == bool(folded)
 

@@ -12,7 +12,7 @@ import dalembert as da
 from dalembert.work.identification.fitting.covariance import TorqueLags
 from dalembert.work.logs.alignment import aligned, earlier_torques, later, velocity_lag
 from dalembert.work.logs.log import Log, read_log
-from simulated import SOURCES, SimulatedRobot, simulated
+from simulated_robots import SOURCES, SimulatedRobot, simulated
 
 SMALL = ("pendulum", "planar-2r", "pr-arm")
 ROBOTS = [(seed, SMALL[seed % len(SMALL)]) for seed in range(12)]
@@ -56,7 +56,7 @@ def test_lag_of_the_torques_is_estimated_within_its_error() -> None:
 def test_lag_that_is_given_is_kept() -> None:
     robot = simulated(1, "planar-2r")
     fit = da.identify(robot.arm, robot.log, selection=False, lag=0.002, **robot.options)
-    assert fit.lag == 0.002 and not fit.blocks.segments.lagging
+    assert fit.lag == 0.002 and not fit.blocks.lagging
     moved = {**robot.log, "tau": later(robot.log["tau"], 0.002 / (robot.log["t"][1] - robot.log["t"][0]))}
     same = da.identify(robot.arm, moved, selection=False, lag=0.0, **robot.options)
     assert np.allclose(same.parameters, fit.parameters, rtol=0, atol=0.1 * fit.std.max())

@@ -23,7 +23,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.work.logs.formats import carried, lerobot, mcap_file, raw, rosbag
+from dalembert.work.logs import formats
+from dalembert.work.logs.formats import lerobot, mcap_file, raw, rosbag
 from dalembert.work.logs.formats.raw import LARGEST_FILE, MOST_NUMBERS
 from dalembert.work.logs.log import read_log
 from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
@@ -530,7 +531,7 @@ def test_foreign_readers_run_in_the_helper(tmp_path: Path, monkeypatch: pytest.M
     def ask(function: str, arguments: Any, **words: Any) -> Any:
         raise da.DalembertError(f"asked to read {arguments['path']}")
 
-    monkeypatch.setattr(carried, "ask", ask)
+    monkeypatch.setattr(formats, "ask", ask)
     with pytest.raises(da.DalembertError, match=f"^asked to read {path}$"):
         read_log(path, arm())
 

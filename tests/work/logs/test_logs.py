@@ -400,8 +400,7 @@ def test_cells_without_a_number_are_counted(tmp_path: Path, word: str) -> None:
 
 
 def test_large_files_are_read_as_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By pyarrow, in blocks of a few lines: the same numbers, notes and errors to the letter."""
-    pytest.importorskip("pyarrow")
+    """In blocks of a few lines: the same numbers, notes and errors to the letter."""
     name, path = ",".join(HEADER), tmp_path / "a.csv"
     rows = table()
     files: list[Callable[[], Path]] = [
@@ -417,15 +416,14 @@ def test_large_files_are_read_as_small_ones(tmp_path: Path, monkeypatch: pytest.
     for write in files:
         write()
         said = []
-        for quick, lines in ((10**9, 20_000), (0, 64), (10**9, 64)):
-            monkeypatch.setattr("dalembert.base.tables.number_tables.QUICK", quick)
+        for lines in (20_000, 64):
             monkeypatch.setattr("dalembert.base.tables.number_tables.LINES", lines)
             try:
                 found = read_log(path, arm())
                 said.append((found.notes, found.t.tobytes(), found.q.tobytes(), found.tau.tobytes()))
             except da.DalembertError as error:
                 said.append((str(error),))
-        assert said[0] == said[1] == said[2]
+        assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npz", "parquet", "mat"])
@@ -656,8 +654,10 @@ def test_several_logs_are_fitted_together() -> None:
     one = da.identify(arm(), data, cutoff=8.0)
     assert len(both.run.conditioned.pieces) == 2 and len(both.validation) == 2
     assert both.relative_error < 0.01
+    values = dict(zip(both.names, both.parameters, strict=True))  # two runs cannot rule out offsets, five blocks can
+    assert set(values) - set(one.names) <= {"offset_1", "offset_2"}
     size = np.maximum(np.abs(one.parameters), 0.01 * np.abs(one.parameters).max())
-    assert np.abs((both.parameters - one.parameters) / size).max() < 0.02
+    assert np.abs(([values[name] for name in one.names] - one.parameters) / size).max() < 0.02
     assert any("resampled from 100 Hz to 200 Hz" in note for note in both.notes)
     with pytest.raises(da.DalembertError, match="the list of logs is empty"):
         da.identify(arm(), [])

@@ -11,10 +11,10 @@ import pytest
 
 import dalembert as da
 from dalembert.compiler.graph.program import perform
-from dalembert.compiler.quantities.rollouts import Plan, rollout, rollout_kernel
+from dalembert.compiler.quantities.rollouts import rollout_kernel
+from dalembert.compiler.quantities.step_program import Plan, rollout
 from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.work.simulation.adaptive import ContactDynamics
-from dalembert.work.simulation.simulate import parameters_of
 from dalembert.work.simulation.task import SimulationRequest, make_task
 from test_closed_chains import arm, states
 
@@ -164,7 +164,7 @@ def test_the_compiled_loop_is_the_text_of_the_equations():
 def test_parameters_are_those_of_the_tree(closed, method):
     """Twice the masses, inertias and friction under twice the torque move alike; under the same torque they do not."""
     a = with_friction(arm("four-bar"), **FOUR)
-    q0, own = states(a, 1)[0][0], parameters_of(a)
+    q0, own = states(a, 1)[0][0], a.parameters
     assert own.shape == (13 * a.tree.n,)
     known = {"method": method, "step": 2e-3}
     alone = da.simulate(a, q0, None, [3.0], 0.05, **known)

@@ -18,7 +18,6 @@ from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.terms import TERMS
 from dalembert.robot.terms.term import Term, coefficient
 from dalembert.work.simulation.fixed import compiled, stepped
-from dalembert.work.simulation.simulate import parameters_of
 from dalembert.work.simulation.task import SimulationRequest, make_task
 from test_closed_simulation import by_newton
 
@@ -150,7 +149,7 @@ def test_one_loop_equals_steps_from_python_with_parameters_and_batches(varying: 
     loop, python = (run(task, [task.q0, task.qd0]) for run in (compiled, stepped))
     assert np.abs(loop[0] - python[0]).max() < 1e-12 and np.abs(loop[1] - python[1]).max() < 1e-10
     assert np.all(da.simulate(a, q0[3], None, torques, 0.2, step=2e-3).q == loop[0][3])
-    own = da.simulate(a, q0, None, torques, 0.2, step=2e-3, parameters=parameters_of(a))
+    own = da.simulate(a, q0, None, torques, 0.2, step=2e-3, parameters=a.parameters)
     assert np.abs(own.q - loop[0]).max() < 1e-12
     free = da.simulate(a, q0, None, torques, 0.2, step=2e-3, friction=False)
     assert np.abs(free.q - own.q).max() > 1e-6

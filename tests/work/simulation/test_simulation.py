@@ -18,10 +18,10 @@ import dalembert as da
 from arms import random_robot, states
 from dalembert.compiler.graph.program import perform
 from dalembert.compiler.kernel import cache
-from dalembert.compiler.quantities.rollouts import Plan, rollout, rollout_kernel
+from dalembert.compiler.quantities.rollouts import rollout_kernel
+from dalembert.compiler.quantities.step_program import Plan, rollout
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.work.simulation.fixed import compiled, stepped
-from dalembert.work.simulation.simulate import parameters_of
 from dalembert.work.simulation.task import SimulationRequest, make_task
 from dalembert.work.simulation.time_steps import time_grid
 
@@ -310,7 +310,7 @@ def test_tip_wrench_over_time_with_friction_stops_parameters_and_laws() -> None:
     op = arm.operational_space(task="xy")
     of_tip = da.trapezoidal(op.pose(q[0]), op.pose(q[0]) - 0.05, acceleration_time=0.0217, max_velocity=1.0)
     for torque, more in (
-        (np.ones((60, 2)), {"parameters": parameters_of(arm)}),
+        (np.ones((60, 2)), {"parameters": arm.parameters}),
         (da.PD(10.0, 1.0, q + 0.3), {"stops": "contact"}),
         (da.ComputedTorque(100.0, 20.0, motion), {}),
         (da.OperationalController(op, of_tip), {"friction": False}),
@@ -368,7 +368,7 @@ def test_parameters_of_the_arm_give_the_arm(name: str) -> None:
     arm = da.load(name)
     symmetric = replace_coulomb(arm)
     q, qd, _ = states(arm, 1, scale=0.5)
-    own = parameters_of(symmetric)
+    own = symmetric.parameters
     plain = da.simulate(symmetric, q[0], qd[0], None, 0.1)
     given = da.simulate(symmetric, q[0], qd[0], None, 0.1, parameters=own)
     assert np.abs(plain.q - given.q).max() < 1e-10
@@ -393,7 +393,7 @@ def test_batch_over_parameters() -> None:
     rows = [{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0)}, {"a": 0.7, "mass": 1.0, "com": (-0.3, 0, 0)}]
     factors = np.array([0.5, 1.0, 2.0])
     arms = [da.from_dh([rows[0], {**rows[1], "mass": f}], gravity=(0, -9.81, 0)) for f in factors]
-    run = da.simulate(arms[0], [0.3, 0.2], None, None, 0.5, parameters=np.stack([parameters_of(a) for a in arms]))
+    run = da.simulate(arms[0], [0.3, 0.2], None, None, 0.5, parameters=np.stack([a.parameters for a in arms]))
     for k, arm in enumerate(arms):
         single = da.simulate(arm, [0.3, 0.2], None, None, 0.5)
         assert np.abs(single.q - run.q[k]).max() < 1e-10

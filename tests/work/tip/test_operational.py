@@ -13,12 +13,13 @@ import dalembert as da
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.robot import Friction
 from dalembert.work.tip.operational import OperationalSpace
-from dalembert.work.trajectory.kinematics.inverse_kinematics import configuration_at
 
 CASES = [
     ("puma560", "zyz"), ("ur5e", "rpy"), ("stanford", "quaternion"), ("panda", "geometric"), ("planar-3r", "zyz"),
     ("planar-2r", "zyz"), ("scara", "rpy"), ("pr-arm", "zyz"), ("random-chain", "zyz"),
 ]  # fmt: skip
+
+UPRIGHT = np.array([[1, 0, 0, 0.5], [0, 1, 0, 0.2], [0, 0, 1, 0.3], [0, 0, 0, 1]])  # theta = 0
 
 
 def made(name: str, orientation: str) -> tuple[da.Arm, OperationalSpace, np.ndarray, np.ndarray, np.ndarray]:
@@ -190,7 +191,7 @@ def test_singularities_are_told_apart() -> None:
         op.inertia(wrist)
     assert (caught.value.kind, caught.value.index) == ("kinematic", (1,)) and caught.value.value < 1e-4
     assert pickle.loads(pickle.dumps(caught.value)).kind == "kinematic"
-    upright = configuration_at(arm, (0.5, 0.2, 0.3), np.eye(3), respect_limits=False)  # theta = 0
+    upright = da.inverse_kinematics(arm, UPRIGHT, respect_limits=False).q  # theta = 0
     assert op.inertia(upright).shape == (6, 6)  # the arm itself is not singular
     euler = arm.operational_space(orientation="zyz")
     for call in (euler.inertia, euler.jacobian):
@@ -249,7 +250,7 @@ def test_damping_bounds_what_would_be_infinite_and_changes_nothing_elsewhere() -
     largest = np.linalg.eigvalsh(damped.inertia(np.stack([0 * bend, bend], -1)))[:, -1]
     assert largest.max() < 2 / 0.01**2 and np.abs(np.diff(largest)).max() < 0.01 * largest.max()  # no jump
     puma = arms.arm("puma560")
-    upright = configuration_at(puma, (0.5, 0.2, 0.3), np.eye(3), respect_limits=False)
+    upright = da.inverse_kinematics(puma, UPRIGHT, respect_limits=False).q
     assert np.isfinite(puma.operational_space(orientation="zyz", damping=0.05).inertia(upright)).all()
     with pytest.raises(DalembertError, match="damping"):
         arm.operational_space(damping=-1.0)

@@ -32,8 +32,7 @@ AHEAD = 4  # tasks in progress per thread of the cluster
 
 @contextmanager
 def connected(cluster: Any) -> Iterator[Client]:
-    """A client of the cluster: ``cluster`` itself if it is a client, otherwise a new one for an address or a
-    ``LocalCluster``."""
+    """A client of the cluster: ``cluster`` itself if it is one, or a new one for an address or a ``LocalCluster``."""
     with extra("cluster", "a cluster"):
         from distributed import Client
         from distributed.deploy import Cluster
@@ -116,9 +115,7 @@ def spread(
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
-    source = client.submit(
-        _on_worker, _packed((function, shared)), pure=False
-    )  # as a task, so that it is not lost with its worker
+    source = client.submit(bytes, _packed((function, shared)), pure=False)  # a task is not lost with its worker
     waiting, under_way = map(_packed, pieces), deque[Any]()
     threads, counted_at = 0, float("-inf")
     try:
@@ -178,19 +175,12 @@ def _packed(value: Any) -> bytes:
         ) from None
 
 
-def _on_worker(sent: bytes) -> bytes:
-    return sent
-
-
 def _done(sent: bytes, piece: bytes) -> Any:
     function, shared = _received(sent)
     return function(shared, loads(piece))
 
 
-@lru_cache(maxsize=4)
-def _received(sent: bytes) -> Any:
-    """The transferred object, unpacked once for all tasks of this worker."""
-    return loads(sent)
+_received = lru_cache(maxsize=4)(loads)  # the transferred object, unpacked once for all tasks of this worker
 
 
 def shares(count: int, most: int) -> list[tuple[int, int]]:

@@ -35,13 +35,6 @@ def _home() -> Path:
         ) from None
 
 
-def is_own(about: os.stat_result, forbidden: int) -> bool:
-    """Whether a file is a regular file of this user whose mode has none of the forbidden bits."""
-    if not stat.S_ISREG(about.st_mode):
-        return False
-    return not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & forbidden)
-
-
 def read_own(path: Path, forbidden: int, largest: int) -> bytes | None:
     """The content of a regular file that belongs to this user, has none of the forbidden mode bits and at most ``largest``
     bytes; None for any other file.
@@ -55,7 +48,8 @@ def read_own(path: Path, forbidden: int, largest: int) -> bytes | None:
         return None
     try:
         about = os.fstat(descriptor)
-        if about.st_size > largest or not is_own(about, forbidden):
+        mine = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & forbidden)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > largest or not mine:
             return None
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(about.st_size)

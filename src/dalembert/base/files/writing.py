@@ -101,8 +101,7 @@ def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def remove_abandoned(folder: Path, start: str, end: str) -> None:
-    """Remove what dead processes left in a folder: unlocked files and folders of this user whose names start and end
-    so."""
+    """Remove what dead processes left in a folder: this user's unlocked files and folders with such names."""
     for name in os.listdir(folder) if os.access(folder, os.R_OK) else ():
         if not (name.startswith(start) and name.endswith(end)):
             continue

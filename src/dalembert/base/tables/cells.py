@@ -24,6 +24,8 @@ from dalembert.errors import DalembertError, RobotError
 
 TEXT_TABLES = (".csv", ".tsv")
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+# {suffix: name of the reader that the helper process runs}
+READERS = dict.fromkeys(WORKBOOKS, "Calamine") | {".parquet": "pyarrow's reader of Parquet files"}
 DELIMITERS = (";", "\t", ",", "|")
 HEADER_WITHIN = 100  # the header must be among this many rows from the top
 FILLED = re.compile(r"\s*(?!#(?!n/a)|%|//)\S", re.IGNORECASE)  # begins a line that is neither blank nor a comment
@@ -119,12 +121,10 @@ def tables_in(path: str | os.PathLike[str], largest: int = TABLE_BYTES, what: st
     """The possible tables in a file of at most ``largest`` bytes, most likely first; ``what`` names it in messages."""
     where = os.fspath(path)
     suffix = os.path.splitext(where)[1].lower()
-    if suffix in WORKBOOKS:
+    if suffix in READERS:
         for name, rows in sheets(where, largest, TABLE_CELLS, RobotError):
-            yield Cells(f"{where}, sheet '{name}'", "row", _numbered(rows), True)
-    elif suffix == ".parquet":
-        rows = _in_helper("parquet", where, largest, TABLE_CELLS, RobotError, "pyarrow's reader of Parquet files")
-        yield Cells(where, "row", _numbered(rows), False)
+            numbered = tuple((number, tuple(cells)) for number, cells in enumerate(rows, 1))
+            yield Cells(f"{where}, sheet '{name}'" if name else where, "row", numbered, bool(name))
     else:
         content = read_bounded(path, largest, what, RobotError)
         encoding, notes = encoding_of(content, where, RobotError)
@@ -168,46 +168,42 @@ def _split(text: str, delimiter: str, where: str) -> Iterator[Row]:
         raise RobotError(f"{where}, line {reader.line_num}: this is not a line of a table ({problem})") from None
 
 
-def _numbered(rows: Iterable[Iterable[str]]) -> tuple[Row, ...]:
-    return tuple((number, tuple(cells)) for number, cells in enumerate(rows, 1))
-
-
 # -- readers in the helper process -----------------------------------------------------------------
 
 
 def sheets(where: str, largest: int, most: int, error: type[DalembertError]) -> list[tuple[str, list[list[str]]]]:
-    """(name, rows of cells) of the sheets of a workbook with at most ``most`` cells."""
-    plain: list[tuple[str, list[list[str]]]] = _in_helper("workbook", where, largest, most, error, "Calamine")
-    return plain
-
-
-def _in_helper(function: str, where: str, largest: int, most: int, error: type[DalembertError], reader: str) -> Any:
+    """(name, rows of cells) of the sheets of a workbook with at most ``most`` cells; a Parquet file is one without name."""
     with open_bounded(where, largest, "table", error):  # a regular file of admissible size
         from dalembert.base.files.reader_process import ask  # starts processes
 
-        plain, _ = ask(f"{__name__}:{function}", {"path": where, "most": most}, where=where, reader=reader, error=error)
-        return plain
+        reader = READERS[os.path.splitext(where)[1].lower()]
+        plain, _ = ask(
+            f"{__name__}:read_sheets", {"path": where, "most": most}, where=where, reader=reader, error=error
+        )
+        return [(name, rows) for name, rows in plain]
 
 
-def workbook(path: str, most: int) -> tuple[list[tuple[str, list[list[str]]]], dict[str, Any]]:
-    """The sheets of a workbook as (name, rows of cells as text); runs in the helper process."""
+def read_sheets(path: str, most: int) -> tuple[list[tuple[str, list[list[str]]]], dict[str, Any]]:
+    """The sheets of a file with their cells as text; runs in the helper process."""
+    read = _parquet if path.lower().endswith(".parquet") else _workbook
+    return [(name, [[_text(cell) for cell in row] for row in rows]) for name, rows in read(path, most)], {}
+
+
+def _workbook(path: str, most: int) -> Iterator[tuple[str, Iterable[Iterable[Any]]]]:
     with extra("spreadsheet", f"{path}: a spreadsheet"):
         from python_calamine import CalamineError, CalamineWorkbook
     try:
-        book = CalamineWorkbook.from_path(path)
-        tables, count = [], 0
+        book, count = CalamineWorkbook.from_path(path), 0
         for name in book.sheet_names:
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False, nrows=most)
             count += sum(map(len, rows))
             at_most(most, count, "cells", path)
-            tables.append((name, [[_text(cell) for cell in row] for row in rows]))
+            yield name, rows
     except CalamineError as problem:
         raise RobotError(f"{path}: this is not a readable spreadsheet ({problem})") from None
-    return tables, {}
 
 
-def parquet(path: str, most: int) -> tuple[list[list[str]], dict[str, Any]]:
-    """The header and the rows of a Parquet file as text; runs in the helper process."""
+def _parquet(path: str, most: int) -> Iterator[tuple[str, Iterable[Iterable[Any]]]]:
     with extra("logs", f"{path}: a Parquet file"):
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -215,8 +211,7 @@ def parquet(path: str, most: int) -> tuple[list[list[str]], dict[str, Any]]:
         with ParquetFile(path) as file:
             names = file.schema_arrow.names
             at_most(most, (file.metadata.num_rows + 1) * len(names), "cells", path)
-            rows = zip(*(column.to_pylist() for column in file.read().columns), strict=True)
-            return [names, *([_text(cell) for cell in row] for row in rows)], {}
+            yield "", [names, *zip(*(column.to_pylist() for column in file.read().columns), strict=True)]
     except (ArrowException, OSError, ValueError) as problem:
         raise RobotError(f"{path}: this is not a Parquet file ({reason(problem)})") from None
 

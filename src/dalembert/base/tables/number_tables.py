@@ -32,7 +32,6 @@ Line = tuple[int, str]  # its number and its text
 LARGEST_FILE = 16 << 30  # bytes
 WORKBOOK_BYTES, WORKBOOK_CELLS = 64 << 20, 2_000_000  # larger tables belong in CSV or Parquet files
 SNIFFED = 1 << 20  # bytes that decide about the encoding
-QUICK = 10_000_000  # bytes: for larger files pyarrow's reader is worthwhile, if it is installed
 LINES = 20_000  # lines read at a time, so that a long file is never in memory as text
 NO_VALUE = (*EMPTY, "nan", "-nan", "#n/a", "--", "?", "-nan(ind)", "1.#qnan", "-1.#ind")
 NO_UNIT = {"", "-", "1"}  # cells of a line of units
@@ -51,7 +50,7 @@ def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False)
     where = os.fspath(path)
     if where.lower().endswith(WORKBOOKS):
         lines, notes = _sheet(where)
-        yield NumberTable(path, iter([lines]), 0, strict, lambda: 1.0, notes, "row")
+        yield NumberTable(path, iter([lines]), strict, lambda: 1.0, notes, "row")
         return
     with open_bounded(path, LARGEST_FILE, what) as binary:
         start = binary.read(SNIFFED)
@@ -62,7 +61,7 @@ def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False)
         try:
             with io.TextIOWrapper(binary, encoding=encoding, errors=errors) as file:
                 blocks = line_blocks(file, path, LINES)
-                yield NumberTable(path, blocks, size, strict, lambda: min(1.0, binary.tell() / size), notes)
+                yield NumberTable(path, blocks, strict, lambda: min(1.0, binary.tell() / size), notes)
         except UnicodeDecodeError:
             raise DalembertError(
                 f"{path}: this is not a text file in UTF-8, so no table can be read from it; save it as UTF-8"
@@ -123,10 +122,10 @@ class NumberTable:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], lines: Iterable[list[Line]], size: int, strict: bool,
+        self, path: str | os.PathLike[str], lines: Iterable[list[Line]], strict: bool,
         done: Callable[[], float], notes: Sequence[str] = (), place: str = "line",
     ) -> None:  # fmt: skip
-        self.path, self.large, self.strict, self.done, self.place = path, size > QUICK, strict, done, place
+        self.path, self.strict, self.done, self.place = path, strict, done, place
         self.faults: dict[int, str] = {}
         self.words: dict[int, str] = {}
         self.notes = [f"{path}: {note}" for note in notes]
@@ -242,7 +241,10 @@ class NumberTable:
         if self.short is not None:
             self._uneven(*self.short)
         numbers = self._numbers(rows := self._prepared(lines))
-        if numbers is None and self._has_decimal_commas(lines):
+        may_have_commas = numbers is None and not self.decimal_comma and self.delimiter != ","
+        if may_have_commas and any(DECIMAL_COMMA.search(line) for _, line in lines):
+            self.decimal_comma = True  # numbers such as 0,5 appear for the first time
+            self.notes.append(f"{self.path}: commas in numbers are read as decimal points")
             numbers = self._numbers(rows := self._prepared(lines))
         return self._slowly(lines, rows) if numbers is None else numbers
 
@@ -255,19 +257,8 @@ class NumberTable:
             rows = [row.rstrip("\r\n ").removesuffix(self.delimiter or " ") for row in rows]
         return rows
 
-    def _has_decimal_commas(self, lines: Sequence[Line]) -> bool:
-        """Whether numbers with decimal commas, such as 0,5, appear for the first time."""
-        if self.decimal_comma or self.delimiter == "," or not any(DECIMAL_COMMA.search(line) for _, line in lines):
-            return False
-        self.decimal_comma = True
-        self.notes.append(f"{self.path}: commas in numbers are read as decimal points")
-        return True
-
     def _numbers(self, rows: list[str]) -> Array | None:
         """The rows converted to numbers at once; None if anything in them is not a number."""
-        usual = self.delimiter is not None and not self.dates and not self.faults
-        if self.large and usual and (quick := self._quickly(rows)) is not None:
-            return quick
         odd = dict.fromkeys(self.dates, _seconds) | {k: lambda cell: np.nan for k in self.faults}
         how: dict[str, Any] = {"comments": None, "quotechar": '"', "converters": odd or None, "encoding": None}
         try:
@@ -275,28 +266,6 @@ class NumberTable:
         except ValueError:
             return None
         return table if table.shape == (len(rows), len(self.names)) else None  # an open quote merges lines
-
-    def _quickly(self, rows: list[str]) -> Array | None:
-        """The same with pyarrow, four times as fast; None if it is not installed or finds anything unusual."""
-        try:
-            from pyarrow import ArrowInvalid, csv, float64
-        except ImportError:
-            return None
-        names = [str(k) for k in range(len(self.names))]
-        try:
-            read = csv.read_csv(
-                io.BytesIO("".join(row if row.endswith("\n") else row + "\n" for row in rows).encode()),
-                csv.ReadOptions(column_names=names, block_size=1 << 30),
-                csv.ParseOptions(delimiter=self.delimiter),
-                csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, float64()), null_values=[] if self.strict else [""]
-                ),
-            )
-        except ArrowInvalid:
-            return None
-        if read.num_rows != len(rows):
-            return None
-        return np.column_stack([read.column(name).to_numpy() for name in names])
 
     def _slowly(self, lines: Sequence[Line], rows: list[str]) -> Array:
         """The rows converted cell by cell; a strict table raises an error for the first invalid cell or row."""

@@ -38,6 +38,11 @@ SIGNALS: dict[str, Column] = {
                "moment momente gelenkmoment couple couples", "N m", "N"),
         Column("current", "current currents i motor_current motor_currents actual_current actual_currents i_meas strom "
                "ströme motorstrom motorströme courant courants", "A"),
+        Column("command", "command commands commanded q_command q_commanded q_cmd q_des q_desired q_ref q_reference q_target "
+               "target_q q_goal q_setpoint commanded_position commanded_positions command_position position_command "
+               "desired_position goal_position target_position joint_command joint_commands target targets desired goal goals "
+               "reference setpoint setpoints action actions sollwert sollwerte sollposition sollpositionen sollwinkel consigne "
+               "consignes", "rad", "m"),
         Column("temperature", "temperature temperatures temp temps motor_temperature motor_temperatures motor_temp "
                "joint_temperature joint_temperatures joint_temp drive_temperature drive_temperatures gear_temperature "
                "gear_temperatures temperatur temperaturen motortemperatur température températures", "°C"),
@@ -118,18 +123,28 @@ class Grouped:
 
     def numbered(self, group: str, word: Any, width: int) -> list[int]:
         """Columns by number: 3, or 1:7 for 1 to 6."""
-        start, colon, end = (part.strip() for part in str(word).partition(":"))
-        numbers = [part for part in (start, end) if part]
-        countable = all(part.isdecimal() and len(part) < 10 for part in numbers) and (start or colon)
-        if not countable or isinstance(word, bool):
+        numbers = span(word)
+        if numbers is None:
             hint = nearest(str(word), [*self.header, *self.groups])
             raise self.wrong(f"it has no '{word}' for {group}; it has {self.contents}{hint}")
-        first = int(start or 0)
-        last = first + 1 if not colon else int(end or width)
+        first, last = numbers[0], width if numbers[1] is None else numbers[1]
         if not first < last <= width:
             columns = f"{width} columns, from 0 to {width - 1}"
             raise self.wrong(f"{group} is assigned to column {word}, but there are {columns}")
         return list(range(first, last))
+
+
+def span(word: Any) -> tuple[int, int | None] | None:
+    """(first, last + 1) of a number or a range, whose end may be open; None for any other word.
+
+    >>> span(3), span("1:7"), span("2:"), span("q")
+    ((3, 4), (1, 7), (2, None), None)
+    """
+    start, colon, end = (part.strip() for part in str(word).partition(":"))
+    countable = all(x.isascii() and x.isdecimal() and len(x) < 10 for x in (start, end) if x) and (start or colon)
+    if not countable or isinstance(word, bool):
+        return None
+    return int(start or 0), int(end) if end else None if colon else int(start) + 1
 
 
 def listed_words(wanted: Any) -> list[Any]:
@@ -327,11 +342,7 @@ def declarations() -> dict[str, Any]:
     """
     return {
         "signals": {
-            key: {
-                "spellings": list(column.spellings),
-                "revolute": column.units(False),
-                "prismatic": column.units(True),
-            }
+            key: {"spellings": list(column.spellings), "revolute": column.units(False), "prismatic": column.units(True)}
             for key, column in SIGNALS.items()
         },
         "payloads": {column.key: column.units() for column in PAYLOADS},

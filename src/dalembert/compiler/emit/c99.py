@@ -10,7 +10,7 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ctypes import c_float
 from dataclasses import replace
 from functools import partial
@@ -18,13 +18,17 @@ from itertools import accumulate
 from math import prod
 from pathlib import Path
 from string import Template
+from typing import Any
+
+import numpy as np
 
 from dalembert.base.environment.version import __version__
 from dalembert.compiler.emit.c99_functions import own_functions
+from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.source import Settings, Source, Unit, commented, description, operation_words
 from dalembert.compiler.emit.statements import Notation, Statement, Statements, array_names
-from dalembert.compiler.graph.order import workspace_slots
-from dalembert.compiler.graph.passes import live_lines
+from dalembert.compiler.graph.passes import live_lines, workspace_slots
+from dalembert.compiler.graph.tape import Graph, evaluate
 from dalembert.errors import DalembertError
 
 PART_LENGTH = 600  # statements per function: compile time grows faster than linearly
@@ -48,6 +52,15 @@ ASCII = str.maketrans(
     }
 )  # fmt: skip
 RESERVED = {*_RESERVED.split(), *FUNCTIONS, "count"}
+SHARE = 0.25  # share of a rounding error, in units of epsilon, that counts as the size of an output
+# every operation on arrays of any precision, as in the emitted code
+ON_ARRAYS: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
+    "sin": np.sin, "cos": np.cos, "exp": np.exp, "log": np.log, "tanh": np.tanh, "atan2": np.arctan2,
+    "asin": np.arcsin, "acos": np.arccos, "sign": np.sign,
+    "less": lambda x, y: np.where(np.less(x, y), np.float32(1.0), np.float32(0.0)),
+    "select": lambda c, x, y: np.where(np.not_equal(c, 0), x, y),
+}  # fmt: skip
 
 
 def c_number(scalar: str, value: float) -> str:
@@ -89,7 +102,7 @@ def _header(writers: Sequence[_CText], name: str, rows: bool = False) -> str:
     many = "/* the same for count states, with contiguous rows in every array */\n"
     guard = f"{name}_h".upper()
     functions = [
-        f"{writer.comment()}{writer.prototype()};\n\n" + (f"{many}{writer.rows_prototype()};\n\n" if rows else "")
+        f"{writer.comment()}{writer.prototype()};\n\n" + (f"{many}{writer.prototype(rows=True)};\n\n" if rows else "")
         for writer in writers
     ]
     return (
@@ -140,18 +153,19 @@ class _CText:
 
     # -- the pieces ----------------------------------------------------------------------------------
 
-    def parameters(self) -> list[str]:
-        """const double q[7], …, double tau[7]"""
+    def parameters(self, rows: bool = False) -> list[str]:
+        """const double q[7], …, double tau[7]; for many ``rows`` const double *q, …"""
 
         def declared(name: str, shape: tuple[int, ...]) -> str:
-            return f"{self.names[name]}[{prod(shape)}]" if prod(shape) else f"*{self.names[name]}"
+            return f"*{self.names[name]}" if rows or not prod(shape) else f"{self.names[name]}[{prod(shape)}]"
 
         inputs = [f"const {self.type} {declared(*array)}" for array in self.unit.signature.inputs]
         return [*inputs, *(f"{self.type} {declared(*array)}" for array in self.unit.signature.outputs)]
 
-    def prototype(self) -> str:
-        """The prototype of the function."""
-        return wrapped(f"void {self.unit.symbol}(", self.parameters(), ")")
+    def prototype(self, rows: bool = False) -> str:
+        """The prototype of the function, or of that for many states."""
+        further = ["int count"] if rows else []
+        return wrapped(f"void {self.unit.symbol}{'_rows' * rows}(", [*self.parameters(rows), *further], ")")
 
     def comment(self) -> str:
         """The header comment of both files."""
@@ -162,12 +176,6 @@ class _CText:
         )
         body = description(self.unit, self.names, use, f"{self.settings.arithmetic}, {functions}", size=prod)
         return "/*\n" + commented(" *", map(in_ascii, body)) + " */\n"
-
-    def rows_prototype(self) -> str:
-        """The prototype of the function for many states."""
-        arrays = [f"const {self.type} *{self.names[name]}" for name, _ in self.unit.signature.inputs]
-        arrays += [f"{self.type} *{self.names[name]}" for name, _ in self.unit.signature.outputs]
-        return wrapped(f"void {self.unit.symbol}_rows(", [*arrays, "int count"], ")")
 
     def notation(self) -> Notation:
         number, suffix = self.number, SUFFIX[self.type]
@@ -180,7 +188,6 @@ class _CText:
             {**calls, "sign": "sgn({0})"},
             f"{{0}} < {{1}} ? {number(1.0)} : {number(0.0)}",
             "{0} ? {1} : {2}",
-            "{0} {sign} {1}",
         )
 
     # -- the function, as one or in parts ----------------------------------------------------------------
@@ -235,10 +242,8 @@ class _CText:
 
     def test(self, header: str) -> str:
         """NAME_test.c, of a function declared in HEADER.h"""
-        from dalembert.compiler.emit.expected import expected_outputs
-
         unit, symbol, number = self.unit, self.unit.symbol, self.number
-        results, scales = expected_outputs(unit.graph, unit.samples, unit.signature)
+        results, scales = _expected(unit.graph, unit.samples, unit.signature)
         starts: dict[str, int] = {}
         for arrays in (unit.signature.inputs, unit.signature.outputs):
             places = accumulate((prod(shape) for _, shape in arrays), initial=0)
@@ -261,6 +266,34 @@ class _CText:
             inputs=rows(unit.samples if sizes[0] else [(0.0,)]), outputs=rows(results),
             bounds=bounds, scales=", ".join(map(number, scales)), call=wrapped(f"{symbol}(", arguments, ");", "            "),
         )  # fmt: skip
+
+
+def _expected(
+    graph: Graph, samples: Sequence[Sequence[float]], signature: Signature
+) -> tuple[list[list[float]], list[float]]:
+    """The outputs for every row of inputs, and for every output array the scale to which its errors are relative.
+
+    The scale is the largest output, or more where rounding has a larger effect, as when large terms cancel: then it
+    follows from the errors of single precision, and of double precision relative to long double.
+    """
+    exact = [evaluate(graph, row) for row in samples]
+    precise = np.array(exact)
+    harm = [np.abs(_on_arrays(graph, samples, np.float32) - precise) / np.finfo(np.float32).eps]
+    harm.append(np.abs(_on_arrays(graph, samples, np.longdouble) - precise) / np.finfo(np.float64).eps)
+    # overflow in single precision does not count
+    harm = [np.where(np.isfinite(errors), errors, 0.0) for errors in harm]
+    sizes = [np.abs(precise), *(SHARE * errors for errors in harm)]
+    ends = np.cumsum([prod(shape) for _, shape in signature.outputs])[:-1]
+    blocks = zip(*(np.split(size, ends, axis=1) for size in sizes), strict=True)
+    return exact, [max(float(block.max(initial=0.0)) for block in of_output) for of_output in blocks]
+
+
+def _on_arrays(graph: Graph, samples: Sequence[Sequence[float]], kind: Any) -> Any:
+    """The outputs for every row of inputs, computed in another precision."""
+    columns = np.array(samples, kind).reshape(len(samples), -1).T
+    with np.errstate(all="ignore"):
+        outputs = evaluate(graph, list(columns), ON_ARRAYS)
+    return np.array([np.broadcast_to(np.asarray(x, float), (len(samples),)) for x in outputs]).T
 
 
 def in_ascii(text: str) -> str:

@@ -25,7 +25,7 @@ from dalembert.compiler.emit.numpy_loops import LETTERS
 from dalembert.compiler.emit.rollout import rollout_texts
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.wrappers import Wrapper
-from dalembert.compiler.graph.order import by_outputs, eased
+from dalembert.compiler.graph.passes import by_outputs, eased
 from dalembert.compiler.graph.program import Program
 from dalembert.compiler.graph.tape import Graph
 
@@ -233,12 +233,9 @@ class _GridKernel(Wrapper):
         strides = [f"%stride{a}" for a in range(len(self.signature.inputs))]
         return self.kernel(name, "noalias ", [*strides, "%count"])
 
-    def rooms(self) -> None:
+    def rooms(self, arrays: int = 1, offsets: int = 3) -> None:
         """The tables, with the entries for a block's copies after those for the parts."""
-        arrays, strides = len(self.sizes), sum(map(len, self.signature.arrays))
-        self.say(f"%arrays = alloca ptr, i32 {arrays + 1}")
-        self.say(f"%offsets = alloca i64, i32 {arrays + max(strides, 3)}")
-        self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes}")
+        super().rooms(arrays, max(offsets, sum(map(len, self.signature.arrays))))
 
     def dense(self, name: str, staged: int) -> str:
         """``name(arrays…, strides of the inputs' rows in bytes…, count)``, with this many ``staged`` input numbers."""

@@ -30,8 +30,7 @@ from dalembert.compiler.emit.numpy_loops import loops
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.transpose import declarations, group_of, load_group, rows_function, store_group
 from dalembert.compiler.emit.trigonometry import ANY, FAR, FarSine, any_function, sincos
-from dalembert.compiler.graph.order import workspace_slots
-from dalembert.compiler.graph.passes import live_lines
+from dalembert.compiler.graph.passes import live_lines, workspace_slots
 from dalembert.compiler.graph.tape import Graph
 
 # operations that are one instruction; "contract" allows a multiplication and an addition to fuse

@@ -39,7 +39,7 @@ def python(unit: Unit, settings: Settings) -> Source:
         calls[op] = head.replace("x, y", "{0}, {1}").replace("(x)", "({0})")
     notation = Notation(
         _constants("math"), _elements(unit, names, _in_lists), calls,
-        "1.0 if {0} < {1} else 0.0", "{1} if {0} else {2}", "{0} {sign} {1}",
+        "1.0 if {0} < {1} else 0.0", "{1} if {0} else {2}",
     )  # fmt: skip
     graph = unit.graph
     used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
@@ -62,7 +62,7 @@ def numpy(unit: Unit, settings: Settings) -> Source:
     calls = {op: f"np.{functions.get(op, op)}({{0}})" for op in operations} | {"atan2": "np.arctan2({0}, {1})"}
     notation = Notation(
         _constants("np"), _elements(unit, names, _on_last_axes), calls,
-        "np.where({0} < {1}, 1.0, 0.0)", "np.where({0}, {1}, {2})", "{0} {sign} {1}",
+        "np.where({0} < {1}, 1.0, 0.0)", "np.where({0}, {1}, {2})",
     )  # fmt: skip
     inputs = [(names[name], len(shape)) for name, shape in unit.signature.inputs]
     body = [f"{name} = np.asarray({name}, dtype=float)" for name, _ in inputs]

@@ -35,7 +35,6 @@ class Notation:
     calls      operation → function call, which needs no brackets; also for infix operations that require one
     less       1 if {0} < {1}, otherwise 0
     select     {1} if the condition {0} holds, otherwise {2}
-    condition  whether {0} is {sign} {1}
     """
 
     number: Callable[[float], str]
@@ -43,7 +42,6 @@ class Notation:
     calls: Mapping[str, str]
     less: str
     select: str
-    condition: str
 
 
 @dataclass
@@ -149,5 +147,5 @@ class Statements:
         """The condition of a conditional: x < y if it is a comparison, otherwise whether it is non-zero."""
         op, args = self.graph.nodes[line]
         if op == "less" and part.bound == 0:
-            return self.notation.condition.format(*(self.texts[k].inside(1) for k in args), sign="<")
-        return self.notation.condition.format(part.inside(1), self.notation.number(0.0), sign="!=")
+            return " < ".join(self.texts[k].inside(1) for k in args)
+        return f"{part.inside(1)} != {self.notation.number(0.0)}"

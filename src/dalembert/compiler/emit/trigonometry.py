@@ -198,7 +198,9 @@ def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
 
 def _watched(text: IR, angles: list[Lanes], label: str) -> list[tuple[str, str]]:
     """If flags matter: both paths are taken if some angle is large, and their results are blended."""
-    far = [_is_far(x) for x in angles]
+    # by their bits, with NaN beyond the largest: comparing floats would raise a flag for it
+    largest = bits_of(REDUCTIONS[text.scalar].largest, text.scalar)
+    far = [x.magnitude().above_unsigned(largest) for x in angles]
     # lanes with large angles are computed with 0, so that they do not raise floating-point flags
     results = [_fast(mask.choose(0.0, x)) for x, mask in zip(angles, far, strict=True)]
     some = text.anywhere(reduce(or_, far).name)
@@ -281,11 +283,6 @@ def _function(text: IR, name: str, result: str, *first: str) -> list[str]:
     """The lines as a function of an angle and a number of quarter turns."""
     head = f"define internal {text.scalar} @{name}({text.scalar} %x, i64 %quarters) noinline cold nounwind {{"
     return [head, "entry:", *first, *text.lines, f"  ret {text.scalar} {result}", "}"]
-
-
-def _is_far(x: Lanes) -> Mask:
-    """Whether |x| is beyond the largest angle or NaN, by its bits: comparing floats would raise a flag for NaN."""
-    return x.magnitude().above_unsigned(bits_of(REDUCTIONS[x.text.scalar].largest, x.text.scalar))
 
 
 def _polynomial(z: Lanes, coefficients: tuple[float, ...]) -> Any:

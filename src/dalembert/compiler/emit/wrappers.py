@@ -26,12 +26,10 @@ class Wrapper(IR):
         self.sizes = [prod(shape) for shape in signature.arrays]
         self.arguments = [f"%{name}.{k}" for k, (name, _) in enumerate((*signature.inputs, *signature.outputs))]
 
-    def rooms(self) -> None:
-        """Allocate the tables that the parts read, and their workspace."""
-        arrays = len(self.sizes)
-        self.say(f"%arrays = alloca ptr, i32 {arrays}")
-        strides = sum(map(len, self.signature.arrays)) if self.form.strided else 0
-        self.say(f"%offsets = alloca i64, i32 {arrays * self.width + strides}")
+    def rooms(self, arrays: int = 0, offsets: int = 0) -> None:
+        """Allocate the tables that the parts read, with so many entries for the wrapper's own copies, and their workspace."""
+        self.say(f"%arrays = alloca ptr, i32 {len(self.sizes) + arrays}")
+        self.say(f"%offsets = alloca i64, i32 {len(self.sizes) * self.width + offsets}")
         self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes * self.width}")
 
     def tables(self, pointers: Sequence[str], offset: Callable[[int, int], str] = lambda array, lane: "0") -> None:

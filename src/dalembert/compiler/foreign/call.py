@@ -28,11 +28,56 @@ from dalembert.mechanics.coordinates.placing import Placing
 Core = tuple[int, ...]
 Named = tuple[tuple[str, Core], ...]
 
-CALLS: dict[str, ForeignCall] = {}
+CALLS: dict[str, Operation] = {}
+
+
+class Operation:
+    """What a key stands for: a function of arrays, with derivatives.
+
+    inputs, outputs  names and core shapes
+    """
+
+    key: str
+
+    @property
+    def inputs(self) -> Named:
+        """The inputs, in order."""
+        raise TypeError(f"{type(self).__name__} has no inputs")
+
+    @property
+    def outputs(self) -> Named:
+        """The outputs, in order."""
+        raise TypeError(f"{type(self).__name__} has no outputs")
+
+    @cached_property
+    def shapes(self) -> Signature:
+        """Names and core shapes of inputs and outputs."""
+        return Signature(self.inputs, self.outputs)
+
+    def with_axis(self, arrays: Sequence[Any], axes: Sequence[int | None], moved: Callable[..., Any]) -> list[Any]:
+        """The inputs with an additional axis, which ``moved`` makes the first of the broadcasting leading axes."""
+        cores = [len(core) for _, core in self.inputs]
+        most = max(x.ndim - core - (axis is not None) for x, core, axis in zip(arrays, cores, axes, strict=True))
+        inputs = []
+        for x, core, axis in zip(arrays, cores, axes, strict=True):
+            if axis is not None:
+                x = moved(x, axis, 0)
+                x = x.reshape(x.shape[0], *(1,) * (most - (x.ndim - 1 - core)), *x.shape[1:])
+            inputs.append(x)
+        return inputs
+
+    def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """The outputs, written to ``out``, for NumPy arrays of one type, float32 or float64."""
+        raise TypeError(f"{type(self).__name__} has no kernel for the CPU")
+
+    def derivative(self, mode: str, by: tuple[str, ...]) -> Operation:
+        """The "gradient" ∂(Σ w∘y)/∂x, which takes the inputs and one weight per output, or the "tangent" Σ ∂y/∂x t_x, which
+        takes the inputs and one direction for each of these."""
+        raise TypeError(f"{type(self).__name__} has no derivatives")
 
 
 @dataclass(frozen=True, eq=False)
-class ForeignCall:
+class ForeignCall(Operation):
     """A quantity of a mechanism with some options.
 
     placing      the mechanism, its name, and the placement of the joints of its tree
@@ -86,28 +131,15 @@ class ForeignCall:
             )
         return self.kernels[scalar]
 
-    def with_axis(self, arrays: Sequence[Any], axes: Sequence[int | None], moved: Callable[..., Any]) -> list[Any]:
-        """The inputs with an additional axis, which ``moved`` makes the first of the broadcasting leading axes."""
-        cores = [len(core) for _, core in self.inputs]
-        most = max(x.ndim - core - (axis is not None) for x, core, axis in zip(arrays, cores, axes, strict=True))
-        inputs = []
-        for x, core, axis in zip(arrays, cores, axes, strict=True):
-            if axis is not None:
-                x = moved(x, axis, 0)
-                x = x.reshape(x.shape[0], *(1,) * (most - (x.ndim - 1 - core)), *x.shape[1:])
-            inputs.append(x)
-        return inputs
-
     def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
         """The outputs, written to ``out``, for NumPy arrays of one type, float32 or float64; loops are closed first."""
         named = dict(zip((name for name, _ in self.inputs), arrays, strict=True))
         results = run_kernel(self.kernel(arrays[0].dtype), self.quantity, named, self.placing, out)
         return results if isinstance(results, tuple) else (results,)
 
-    def derivative(self, mode: str, by: tuple[str, ...]) -> ForeignCall:
-        """The "gradient" ∂(Σ w∘y)/∂x, which takes the inputs and one weight per output, or the "tangent" Σ ∂y/∂x t_x, which
-        takes the inputs and one direction for each of these."""
-        key = _key(f"{self.quantity}.{mode}", self.key, mode, *by)
+    def derivative(self, mode: str, by: tuple[str, ...]) -> Operation:
+        """The derivative as another quantity."""
+        key = key_of(f"{self.quantity}.{mode}", self.key, mode, *by)
         if key not in CALLS:
             entry = derived.derivative_of(mode, self.entry, self.options, by)
             CALLS[key] = ForeignCall(self.placing, entry, self.formulation, (), key)
@@ -118,11 +150,13 @@ def call_of(placing: Placing, entry: Quantity, formulation: str | None, options:
     """The call of a quantity, new or known; raises an error if the formulation or an option does not exist."""
     choice = entry.choice(formulation, placing.mechanism, options)
     entry.check_options(options)
-    key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), choice, *options)
-    return CALLS.setdefault(key, ForeignCall(placing, entry, formulation, options, key))
+    key = key_of(entry.name, *entry.key, machine.identity(placing.mechanism), choice, *options)
+    call = CALLS.setdefault(key, ForeignCall(placing, entry, formulation, options, key))
+    assert isinstance(call, ForeignCall)
+    return call
 
 
-def registered(key: str) -> ForeignCall:
+def registered(key: str) -> Operation:
     """The call of a key."""
     if key not in CALLS:
         raise DalembertError(
@@ -132,5 +166,5 @@ def registered(key: str) -> ForeignCall:
     return CALLS[key]
 
 
-def _key(name: str, *parts: str) -> str:
+def key_of(name: str, *parts: str) -> str:
     return f"{name}-{sha256(repr(parts).encode()).hexdigest()[:24]}"

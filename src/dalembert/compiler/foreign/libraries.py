@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalembert.base.arrays import is_lazy
 from dalembert.base.environment.extras import extra
@@ -94,6 +95,66 @@ def entries(array: Any, places: Sequence[int]) -> Any:
     array([[1., 3.]])
     """
     return array[..., list(places) if library_of(array) == "torch" else np.array(places, np.intp)]
+
+
+def repeated(array: Any, times: int) -> Any:
+    """Every row of an array of any library, repeated so many times.
+
+    >>> repeated(np.array([[1.0], [2.0]]), 2).tolist()
+    [[1.0], [1.0], [2.0], [2.0]]
+    """
+    if library_of(array) == "torch":
+        return array.repeat_interleave(times, dim=-2)
+    return _module(library_of(array)).repeat(array, times, axis=-2)
+
+
+def tracked(array: Any) -> str:
+    """Whether a library follows what is computed from an array: "values" if its values are known, "shape" if not, or ""."""
+    library = library_of(array)
+    if library == "torch":
+        import torch
+
+        if torch._C._functorch.is_functorch_wrapped_tensor(array):
+            return "shape"
+        return "values" if array.requires_grad or torch.autograd.forward_ad._current_level >= 0 else ""
+    if library == "jax":
+        import jax
+
+        return "shape" if isinstance(array, jax.core.Tracer) else ""
+    return ""
+
+
+def values(array: Any, unknown: Any) -> Any:
+    """The values of an array of PyTorch or JAX as a NumPy array, or ``unknown`` ones while a function is traced."""
+    if tracked(array) == "shape":
+        return np.broadcast_to(unknown, tuple(array.shape))
+    return np.asarray(array.detach() if library_of(array) == "torch" else array)
+
+
+def spread(array: Any, shape: Sequence[int]) -> Any:
+    """An array of any library, broadcast to a shape.
+
+    >>> spread(np.ones(()), (2,))
+    array([1., 1.])
+    """
+    return _module(library_of(array)).broadcast_to(array, tuple(shape))
+
+
+def rows_of(array: Any, rows: NDArray[np.intp], first: Any = None) -> Any:
+    """These rows of an array of any library, before whose rows a ``first`` one is put, which broadcasts.
+
+    >>> rows_of(np.array([[1.0], [2.0]]), np.array([0, 2]), np.zeros(1))
+    array([[0.],
+           [2.]])
+    """
+    library = library_of(array)
+    module = _module(library)
+    if first is not None:
+        of = {"dtype": array.dtype, "device": array.device} if library == "torch" else {"dtype": array.dtype}
+        first = (module.as_tensor if library == "torch" else module.asarray)(first, **of)
+        first = spread(first[..., None, :], (*array.shape[:-2], 1, array.shape[-1]))
+        array = module.concatenate([first, array], axis=-2)
+    return array[..., rows.tolist() if library == "torch" else rows, :]
 
 
 def where(mask: Sequence[Any], array: Any) -> Any:

@@ -36,28 +36,11 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
 def called(key: str, inputs: list[Any]) -> Any:
     """The outputs of a call for arrays of valid shapes."""
     call, dtype = registered(key), inputs[0].dtype
-    leading = call.signature.leading([x.shape for x in inputs])
+    leading = call.shapes.leading([x.shape for x in inputs])
     outputs = [cupy.empty((*leading, *core), dtype) for _, core in call.outputs]
     stream = cupy.cuda.get_current_stream().ptr
     run_on_device(call, list(map(described, inputs)), list(map(described, outputs)), stream)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-
-def in_main_memory(array: Any) -> bool:
-    """Whether NumPy can read the array's memory: never."""
-    return False
-
-
-def empty(like: Any, shape: tuple[int, ...]) -> Any:
-    """An uninitialised array for results on the same device as another array."""
-    with like.device:
-        return cupy.empty(shape, like.dtype)
-
-
-def beside(like: Any, value: Any) -> Any:
-    """Numbers as an array of the same type on the same GPU."""
-    with like.device:
-        return cupy.asarray(value, like.dtype)
 
 
 def stream_of(like: Any) -> int:

@@ -9,7 +9,7 @@ without copying.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -18,7 +18,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from dalembert.base.arrays import DOUBLE, SINGLE
-from dalembert.compiler.foreign.call import ForeignCall, Named, registered
+from dalembert.compiler.foreign.call import Named, Operation, registered
 from dalembert.compiler.foreign.libraries import check_input
 from dalembert.compiler.foreign.xla import handler_of, on_cpu, on_cuda
 from dalembert.errors import ShapeError
@@ -53,18 +53,6 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def in_main_memory(array: Any) -> bool:
-    """Whether NumPy can read the array's memory; an error while a function is traced."""
-    if isinstance(array, jax.core.Tracer):
-        raise ShapeError("a JAX array is traced here by jit, vmap or grad, but its values are needed immediately")
-    return all(device.platform == "cpu" for device in array.devices())
-
-
-def beside(like: Any, value: Any) -> Any:
-    """Numbers as an array of the same type on the same device."""
-    return jnp.asarray(value, like.dtype, device=like.sharding)
-
-
 @cache
 def register_results(kinds: tuple[type, ...]) -> None:
     """Register these dataclasses of arrays, so that ``jit`` and ``vmap`` accept and return them."""
@@ -77,62 +65,38 @@ def _device(array: Any) -> Any:
     return None if isinstance(array, jax.core.Tracer) or not array.committed else array.sharding
 
 
-# -- rules: shapes, code, axes -------------------------------------------------------------------
+# -- rules, the same for both: ``of`` is the key, and for a push also the inputs with directions -----
 
 
-def _called(*inputs: Any, key: str) -> Sequence[Any]:
-    return call_p.bind(*inputs, key=key)
+def _call(key: str, by: tuple[str, ...] | None = None) -> Operation:
+    """The quantity, or its derivative along directions of the inputs ``by``."""
+    return registered(key) if by is None else registered(key).derivative("tangent", by)
 
 
-def _pushed(*inputs: Any, key: str, by: tuple[str, ...]) -> Sequence[Any]:
-    return call_p.bind(*inputs, key=registered(key).derivative("tangent", by).key)
+def _called(*inputs: Any, **of: Any) -> Sequence[Any]:
+    return call_p.bind(*inputs, key=_call(**of).key)
 
 
-def _shapes(call: ForeignCall, inputs: Sequence[Any]) -> list[Any]:
-    leading = call.signature.leading([x.shape for x in inputs])
+def _shapes(*inputs: Any, **of: Any) -> list[Any]:
+    call = _call(**of)
+    leading = call.shapes.leading([x.shape for x in inputs])
     return [jax.core.ShapedArray((*leading, *core), inputs[0].dtype) for _, core in call.outputs]
 
 
-def _batched_call(inputs: Sequence[Any], axes: Sequence[int | None], *, key: str) -> tuple[Any, Any]:
-    results = call_p.bind(*registered(key).with_axis(inputs, axes, jnp.moveaxis), key=key)
+def _batched(primitive: Primitive, inputs: Sequence[Any], axes: Sequence[int | None], **of: Any) -> tuple[Any, Any]:
+    results = primitive.bind(*_call(**of).with_axis(inputs, axes, jnp.moveaxis), **of)
     return results, [0] * len(results)
 
 
-def _batched_push(
-    inputs: Sequence[Any], axes: Sequence[int | None], *, key: str, by: tuple[str, ...]
+def _differentiated(
+    primitive: Primitive, inputs: Sequence[Any], directions: Sequence[Any], **of: Any
 ) -> tuple[Any, Any]:
-    results = push_p.bind(
-        *registered(key).derivative("tangent", by).with_axis(inputs, axes, jnp.moveaxis), key=key, by=by
-    )
-    return results, [0] * len(results)
-
-
-call_p.def_impl(jax.jit(_called, static_argnames=("key",)))
-push_p.def_impl(jax.jit(_pushed, static_argnames=("key", "by")))
-call_p.def_abstract_eval(lambda *inputs, key: _shapes(registered(key), inputs))
-push_p.def_abstract_eval(lambda *inputs, key, by: _shapes(registered(key).derivative("tangent", by), inputs))
-mlir.register_lowering(call_p, jax.ffi.ffi_lowering(TARGET))
-mlir.register_lowering(push_p, mlir.lower_fun(_pushed, multiple_results=True))
-batching.primitive_batchers[call_p] = _batched_call
-batching.primitive_batchers[push_p] = _batched_push
-
-
-# -- rules: derivatives --------------------------------------------------------------------------
-
-
-def _along(call: ForeignCall, inputs: Sequence[Any], directions: Sequence[Any]) -> Sequence[Any]:
-    """The derivative of a call along the non-zero directions."""
+    """The outputs, and their derivative along the non-zero directions."""
+    call = _call(**of)
     moving = [(name, t) for (name, _), t in zip(call.inputs, directions, strict=True) if type(t) is not ad.Zero]
     by = tuple(name for name, _ in moving)
-    return push_p.bind(*inputs, *(t for _, t in moving), key=call.key, by=by)
-
-
-def _jvp_of_call(inputs: Sequence[Any], directions: Sequence[Any], *, key: str) -> tuple[Any, Any]:
-    return call_p.bind(*inputs, key=key), _along(registered(key), inputs, directions)
-
-
-def _jvp_of_push(inputs: Sequence[Any], directions: Sequence[Any], *, key: str, by: tuple[str, ...]) -> tuple[Any, Any]:
-    return push_p.bind(*inputs, key=key, by=by), _along(registered(key).derivative("tangent", by), inputs, directions)
+    along = push_p.bind(*inputs, *(t for _, t in moving), key=call.key, by=by)
+    return primitive.bind(*inputs, **of), along
 
 
 def _turned(weights: Sequence[Any], *inputs: Any, key: str, by: tuple[str, ...]) -> list[Any]:
@@ -150,6 +114,11 @@ def _summed(x: Any, shape: tuple[int, ...]) -> Any:
     return x.sum(axis=(*range(further), *spread)).reshape(shape) if further or spread else x
 
 
-ad.primitive_jvps[call_p] = _jvp_of_call
-ad.primitive_jvps[push_p] = _jvp_of_push
+for _primitive in (call_p, push_p):
+    _primitive.def_impl(jax.jit(_called, static_argnames=("key", "by")))
+    _primitive.def_abstract_eval(_shapes)
+    batching.primitive_batchers[_primitive] = partial(_batched, _primitive)
+    ad.primitive_jvps[_primitive] = partial(_differentiated, _primitive)
+mlir.register_lowering(call_p, jax.ffi.ffi_lowering(TARGET))
+mlir.register_lowering(push_p, mlir.lower_fun(_called, multiple_results=True))
 ad.primitive_transposes[push_p] = _turned

@@ -79,21 +79,6 @@ def _on_cuda(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
 operator.register_kernel("cuda")(_on_cuda)
 
 
-def in_main_memory(array: Tensor) -> bool:
-    """Whether NumPy can read the tensor's memory."""
-    return array.device.type == "cpu"
-
-
-def empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """An uninitialised tensor for results on the same device as another tensor."""
-    return like.new_empty(shape)
-
-
-def beside(like: Tensor, value: Any) -> Tensor:
-    """Numbers as a tensor of the same type on the same device."""
-    return torch.as_tensor(value, dtype=like.dtype, device=like.device)
-
-
 def stream_of(like: Tensor) -> int:
     """The stream on which work with a tensor is queued."""
     return int(torch.cuda.current_stream(like.device).cuda_stream)

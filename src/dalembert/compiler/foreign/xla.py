@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.base.arrays import DOUBLE, SINGLE
-from dalembert.compiler.foreign.call import ForeignCall, registered
+from dalembert.compiler.foreign.call import Operation, registered
 from dalembert.compiler.foreign.device import DeviceArray, run_on_device
 
 MAJOR = 0  # version of the interface that is declared here
@@ -77,7 +77,7 @@ MetadataRequest = _structure(
 )
 
 Handler = CFUNCTYPE(c_void_p, POINTER(Frame))
-Run = Callable[[ForeignCall, Any, Sequence[Any], Sequence[Any]], None]  # a frame, its inputs and its outputs
+Run = Callable[[Operation, Any, Sequence[Any], Sequence[Any]], None]  # a frame, its inputs and its outputs
 
 
 def handler_of(run: Run) -> Any:
@@ -105,12 +105,12 @@ def handler_of(run: Run) -> Any:
     return Handler(handle)
 
 
-def on_cpu(call: ForeignCall, frame: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+def on_cpu(call: Operation, frame: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Run the kernel on host memory and write the results to XLA's buffers."""
     call.run([_array(x) for x in inputs], tuple(_array(x) for x in outputs))
 
 
-def on_cuda(call: ForeignCall, frame: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+def on_cuda(call: Operation, frame: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Queue the kernel on GPU memory on XLA's stream."""
     interface = frame.interface.contents
     where = StreamRequest(ctypes.sizeof(StreamRequest), None, frame.context, None)

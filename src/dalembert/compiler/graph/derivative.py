@@ -24,17 +24,44 @@ SLOPES: dict[str, Callable[..., tuple[Expr | float, ...]]] = {
     "acos": lambda f, x: (-1.0 / ((1.0 - x) * (1.0 + x)).sqrt(),),
     "sign": lambda f, x: (0.0,),
     "less": lambda f, x, y: (0.0, 0.0),
-    "select": lambda f, c, x, y: (0.0, c.select(1.0, 0.0), c.select(0.0, 1.0)),
 }
 
+SINGULAR = {"div", "sqrt", "log", "atan2", "asin", "acos"}  # whose slopes may be infinite
 
-def partials(graph: Graph, line: int) -> list[tuple[int, Expr | float]]:
+
+def _slopes(graph: Graph, line: int) -> list[tuple[int, Expr | float]]:
     """(operand, ∂line/∂operand) for each operand of the operation on ``line``."""
     operands = graph.operands(line)
-    if not operands:
-        return []
     slopes = SLOPES[graph.op(line)](Expr(graph, line), *(Expr(graph, k) for k in operands))
     return list(zip(operands, slopes, strict=True))
+
+
+def _along(graph: Graph, line: int, dots: dict[int, Expr | float]) -> Expr | float:
+    """The derivative of a line, from those of its operands; a choice takes that of the operand that is chosen, so that
+    the other one may be infinite or NaN."""
+    if graph.op(line) == "select":
+        c, *choices = graph.operands(line)
+        x, y = (dots.get(k, 0.0) for k in choices)
+        return Expr(graph, c).select(x, y)
+    total: Expr | float = 0.0
+    for operand, slope in _slopes(graph, line):
+        if operand in dots:
+            total = total + slope * dots[operand]
+    return total
+
+
+def _shares(graph: Graph, line: int, bar: Expr | float, guarded: bool) -> list[tuple[int, Expr | float]]:
+    """(operand, share of the gradient ``bar`` with respect to the line) for each operand of its operation."""
+    if not graph.operands(line):
+        return []
+    if graph.op(line) == "select":
+        c, x, y = graph.operands(line)
+        chosen = Expr(graph, c)
+        return [(x, chosen.select(bar, 0.0)), (y, chosen.select(0.0, bar))]
+    if guarded and isinstance(bar, Expr) and graph.op(line) in SINGULAR:
+        slopes = _slopes(graph, line)
+        return [(operand, bar.select(bar * slope, 0.0)) for operand, slope in slopes if not _is_zero(slope)]
+    return [(operand, bar * slope) for operand, slope in _slopes(graph, line) if not _is_zero(slope)]
 
 
 def _is_zero(x: Expr | float) -> bool:
@@ -48,17 +75,17 @@ def forward(graph: Graph, outputs: Sequence[Expr | float], seeds: dict[int, Expr
     for line in range(max(lines, default=-1) + 1):
         if line in dots:
             continue
-        total: Expr | float = 0.0
-        for operand, slope in partials(graph, line) if any(k in dots for k in graph.operands(line)) else ():
-            if operand in dots:
-                total = total + slope * dots[operand]
+        total = _along(graph, line, dots) if any(k in dots for k in graph.operands(line)) else 0.0
         if not _is_zero(total):
             dots[line] = total
     return [dots.get(y.line, 0.0) if isinstance(y, Expr) else 0.0 for y in outputs]
 
 
-def gradient(graph: Graph, output: Expr | float, inputs: Sequence[Expr]) -> list[Expr | float]:
-    """∂output/∂input for every input, in one backward sweep over the tape."""
+def gradient(graph: Graph, output: Expr | float, inputs: Sequence[Expr], guarded: bool = False) -> list[Expr | float]:
+    """∂output/∂input for every input, in one backward sweep over the tape.
+
+    guarded  whether operations that are not chosen may have infinite or NaN slopes, which then count as zero
+    """
     if not isinstance(output, Expr):
         return [0.0] * len(inputs)
     wanted = {x.line for x in inputs}
@@ -69,10 +96,9 @@ def gradient(graph: Graph, output: Expr | float, inputs: Sequence[Expr]) -> list
     for line in range(output.line, -1, -1):
         if line not in bars or not depends[line] or line in wanted:
             continue
-        bar = bars.pop(line)
-        for operand, slope in partials(graph, line):
-            if depends[operand] and not _is_zero(slope):
-                bars[operand] = bars.get(operand, 0.0) + bar * slope
+        for operand, share in _shares(graph, line, bars.pop(line), guarded):
+            if depends[operand]:
+                bars[operand] = bars.get(operand, 0.0) + share
     return [bars.get(x.line, 0.0) for x in inputs]
 
 

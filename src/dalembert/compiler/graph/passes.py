@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import product
 
 from dalembert.compiler.graph.tape import Graph
+
+Lines = tuple[int, ...]
 
 
 def live_lines(graph: Graph) -> list[bool]:
@@ -58,27 +61,23 @@ def pruned(graph: Graph) -> Graph:
     return rewritten(graph, [line for line, live in enumerate(live_lines(graph)) if live])
 
 
-def rewritten(graph: Graph, order: Iterable[int]) -> Graph:
-    """A new graph with these lines, which include all that the outputs need, in this order."""
-    new, moved = _begun(graph)
-    for line in order:
-        op, args = graph.nodes[line]
-        if op == "input":
-            continue
-        if op == "const":
-            moved[line] = new.constant(args[0]).line
-        else:
-            moved[line] = new.copy_of(op, tuple([moved[k] for k in args]))
-    new.outputs = [moved[k] for k in graph.outputs]
-    return new
+def rewritten(graph: Graph, order: Iterable[int], write: Callable[[Graph, int, Lines], int] | None = None) -> Graph:
+    """A new graph with these lines, which include all that the outputs need, in this order.
 
-
-def _begun(graph: Graph) -> tuple[Graph, list[int]]:
-    """A new tape with the inputs of another, and a map from lines of the old tape to lines of the new one."""
+    write  writes an operation, given by its old line, for operands on these lines of the new graph; by default a copy
+    """
     new, moved = Graph(), [-1] * len(graph.nodes)
     for line in graph.inputs:
         moved[line] = new.input(graph.nodes[line][1][0]).line
-    return new, moved
+    for line in order:
+        op, args = graph.nodes[line]
+        if op == "const":
+            moved[line] = new.constant(args[0]).line
+        elif op != "input":
+            operands = tuple([moved[k] for k in args])
+            moved[line] = new.copy_of(op, operands) if write is None else write(new, line, operands)
+    new.outputs = [moved[k] for k in graph.outputs]
+    return new
 
 
 def factored(graph: Graph) -> Graph:
@@ -105,24 +104,18 @@ def _factored_once(graph: Graph, lone: list[bool]) -> Graph:
 
     Rules are tried only where an operand has changed, because nothing else can have become simpler.
     """
-    new, moved = _begun(graph)
-    changed = [False] * len(moved)
-    for line, (op, args) in enumerate(graph.nodes):
-        if op == "input":
-            continue
-        if op == "const":
-            moved[line] = new.constant(args[0]).line
-            continue
-        lines = tuple([moved[k] for k in args])
-        factors = _factors(new, *lines) if lone[line] else None
+    changed = [False] * len(graph.nodes)
+
+    def write(new: Graph, line: int, operands: Lines) -> int:
+        op, args = graph.nodes[line]
+        factors = _factors(new, *operands) if lone[line] else None
         changed[line] = factors is not None or any(changed[k] for k in args)
         if factors is not None:
             x, y, z = factors
-            moved[line] = new.line_of("mul", (x, new.line_of(op, (y, z))))
-        else:
-            moved[line] = new.line_of(op, lines) if changed[line] else new.copy_of(op, lines)
-    new.outputs = [moved[k] for k in graph.outputs]
-    return new
+            return new.line_of("mul", (x, new.line_of(op, (y, z))))
+        return new.line_of(op, operands) if changed[line] else new.copy_of(op, operands)
+
+    return rewritten(graph, range(len(graph.nodes)), write)
 
 
 def _factors(graph: Graph, a: int, b: int) -> tuple[int, int, int] | None:
@@ -133,3 +126,64 @@ def _factors(graph: Graph, a: int, b: int) -> tuple[int, int, int] | None:
             if x == common:
                 return x, y, z
     return None
+
+
+# -- the order of the lines ------------------------------------------------------------------------
+
+# Every order in which a line follows its operands gives the same numbers. What differs is the number of values that are
+# live at the same time: a machine with fewer registers must spill some of them to memory and reload them.
+
+
+def eased(graph: Graph) -> Graph:
+    """The tape in an order with few live values: its own, or output by output, each after its missing operands."""
+    live = live_lines(graph)
+    own = [line for line in range(len(graph.nodes)) if live[line]]
+    orders = (own, operands_first(sorted(set(graph.outputs)), graph.operands))
+    return rewritten(graph, min(orders, key=partial(most_waiting, graph)))
+
+
+def by_outputs(graph: Graph) -> Graph:
+    """The tape in an order in which its outputs are computed one after the other."""
+    return rewritten(graph, operands_first(graph.outputs, graph.operands))
+
+
+def most_waiting(graph: Graph, order: list[int]) -> int:
+    """The largest number of simultaneously live values; inputs and constants are always available and do not count."""
+    last = {operand: place for place, line in enumerate(order) for operand in graph.operands(line)}
+    read: dict[int, list[int]] = {}
+    for line, place in last.items():
+        read.setdefault(place, []).append(line)
+    waiting = most = 0
+    for place, line in enumerate(order):
+        waiting += line in last and _computed(graph, line)
+        most = max(most, waiting)
+        waiting -= sum(_computed(graph, k) for k in read.get(place, ()))
+    return most
+
+
+def _computed(graph: Graph, line: int) -> bool:
+    return graph.op(line) not in ("const", "input")
+
+
+def workspace_slots(parts: Sequence[Sequence[tuple[int, Iterable[int]]]]) -> tuple[dict[int, int], int]:
+    """A slot for every line that a later part reads, reused when it is free, and the number of slots.
+
+    parts  of a tape, in order: (line, the lines that it reads)
+    """
+    part_of = {line: k for k, part in enumerate(parts) for line, _ in part}
+    last: dict[int, int] = {}  # line → the last part that reads it
+    for k, part in enumerate(parts):
+        for _, reads in part:
+            last |= {line: k for line in reads if part_of.get(line, k) < k}
+    slots: dict[int, int] = {}
+    free: list[int] = []
+    count = 0
+    for k, part in enumerate(parts):
+        for line, _ in part:
+            if line in last:
+                if not free:
+                    free.append(count)
+                    count += 1
+                slots[line] = free.pop()
+        free += sorted((slots[line] for line, end in last.items() if end == k), reverse=True)
+    return slots, count

@@ -2,15 +2,15 @@
 
 A rollout is a program: one pass calls functions in order, and every call reads some slots and writes
 others; a step may take several passes, and a rollout takes many steps. This module does not know what
-the functions compute. :func:`perform` runs one step in plain Python, on floats or on arrays;
-:mod:`dalembert.compiler.emit.rollout` compiles the whole program to one loop.
+the functions compute. A :class:`Recorder` notes the calls that a step makes; :func:`perform` runs one step in plain
+Python, on floats or on arrays; :mod:`dalembert.compiler.emit.rollout` compiles the whole program to one loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Program:
     stepwise  slots with a new value for every step
     constant  slots given once
     again     a slot of one number: while it is non-zero, the step takes another pass
+    discrete  slots of decisions and counts, which have no derivative
     """
 
     sizes: Mapping[str, int]
@@ -54,6 +55,7 @@ class Program:
     stepwise: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     again: str | None = None
+    discrete: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for call in self.calls:
@@ -107,3 +109,113 @@ def repeat(call: Call, function: Function, memory: MutableMapping[str, Any], hol
         if call.again is None or not holds(memory[call.again]):
             return
         memory.update({to: memory[origin] for origin, to in call.carry})
+
+
+# -- recording -----------------------------------------------------------------------------------
+
+
+class Slot(NamedTuple):
+    """A place in the memory of a program: for a list of numbers, or for one number."""
+
+    name: str
+    size: int | None = None
+
+
+def slots_of(given: Any) -> Iterator[Slot]:
+    """The slots in a slot, a tuple or a record (a dataclass), in order; None and () hold none."""
+    if isinstance(given, Slot):
+        yield given
+    elif is_dataclass(given):
+        for field in fields(given):
+            yield from slots_of(getattr(given, field.name))
+    else:
+        for part in given or ():
+            yield from slots_of(part)
+
+
+def _filled(given: Any, values: Iterator[Sequence[Any]]) -> Any:
+    """The same structure with the contents of its slots."""
+    if isinstance(given, Slot):
+        value = next(values)
+        return value[0] if given.size is None else value
+    if is_dataclass(given) and not isinstance(given, type):
+        return replace(given, **{field.name: _filled(getattr(given, field.name), values) for field in fields(given)})
+    return given and tuple(_filled(part, values) for part in given)
+
+
+def _contents(to: Any, result: Any) -> Iterator[Sequence[Any]]:
+    """The contents of slots, from a result of the same structure; a result without a slot is left out."""
+    if isinstance(to, Slot):
+        yield [result] if to.size is None else result
+    elif is_dataclass(to):
+        for field in fields(to):
+            yield from _contents(getattr(to, field.name), getattr(result, field.name))
+    elif to:
+        for part, value in zip(to, result, strict=True):
+            yield from _contents(part, value)
+
+
+@dataclass(frozen=True)
+class DerivativeRule:
+    """How a piece is differentiated other than line by line.
+
+    tangent  the directions of all outputs, from the inputs and their directions; those of discrete ones are ignored
+    adjoint  (held, y): a scalar y of the inputs, the outputs and their weights, whose gradient with respect to the inputs
+             is that of the weighted outputs if the scalars ``held`` are held constant
+    """
+
+    tangent: Function | None = None
+    adjoint: Callable[..., tuple[Sequence[Any], Any]] | None = None
+
+
+class Recorder:
+    """Notes the calls of a step while it is written down with slots in place of numbers.
+
+    ``record(f, x, y, to=z)`` reads z = f(x, y): x, y and z are slots, or tuples or records of slots.
+    """
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self.calls: list[Call] = []
+        self.pieces: dict[str, Function] = {}
+        self.rules: dict[str, DerivativeRule] = {}
+        self.discrete: set[str] = set()
+
+    def slot(self, name: str, size: int | None = None) -> Slot:
+        """A new slot for a list of numbers, or for one number."""
+        self.sizes[name] = 1 if size is None else size
+        return Slot(name, size)
+
+    def flag(self, name: str, size: int | None = None) -> Slot:
+        """A new slot for decisions or counts, which have no derivative."""
+        self.discrete.add(name)
+        return self.slot(name, size)
+
+    def record(
+        self,
+        function: Callable[..., Any] | None,
+        *given: Any,
+        to: Any,
+        name: str,
+        when: Slot | None = None,
+        again: Slot | None = None,
+        carry: Sequence[tuple[Slot, Slot]] = (),
+        tangent: Callable[..., Any] | None = None,
+        adjoint: Callable[..., Any] | None = None,
+    ) -> None:
+        """Note a call; those of the same name take slots of the same structure. None stands for a function provided later.
+
+        when, again, carry  as in :class:`Call`
+        tangent, adjoint    as in :class:`DerivativeRule`, with the structures of ``given`` and ``to`` in place of slots
+        """
+        if function is not None and name not in self.pieces:
+            self.pieces[name] = lambda *values: list(_contents(to, function(*_filled(given, iter(values)))))
+        if tangent is not None:
+            directions = lambda *values: list(_contents(to, tangent(*_filled((*given, *given), iter(values)))))  # noqa: E731
+            self.rules[name] = DerivativeRule(tangent=directions)
+        if adjoint is not None:
+            backwards = lambda *values: adjoint(*_filled((*given, to, to), iter(values)))  # noqa: E731
+            self.rules[name] = replace(self.rules.get(name, DerivativeRule()), adjoint=backwards)
+        inputs, outputs = (tuple(slot.name for slot in slots_of(part)) for part in (given, to))
+        carried = tuple((new.name, old.name) for new, old in carry)
+        self.calls.append(Call(name, inputs, outputs, when and when.name, again and again.name, carried))

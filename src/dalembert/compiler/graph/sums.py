@@ -20,6 +20,7 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
+from dalembert.compiler.graph.count import count
 from dalembert.compiler.graph.passes import live_lines, operands_first, rewritten, use_counts
 from dalembert.compiler.graph.tape import Expr, Graph
 
@@ -43,17 +44,10 @@ def condensed(graph: Graph) -> Graph:
         sums.repeat(sums.factored)
         sums.share()
         after = sums.written(best)
-        if cost(after) >= cost(best):
+        if count(after).total >= count(best).total:
             break
         best = after
     return best
-
-
-def cost(graph: Graph) -> int:
-    """Multiplications and additions that the outputs need."""
-    return sum(
-        op in ("add", "sub", "mul") for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live
-    )
 
 
 def price(terms: Terms) -> int:

@@ -66,14 +66,7 @@ class Graph:
         self.inputs: list[int] = []
         self.outputs: list[int] = []
         self._lines: dict[Any, int] = {}
-        self._rules = ALGEBRA if simplify else None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """State for pickling, without the rules, which are generated functions: each process uses its own."""
-        return self.__dict__ | {"_rules": self._rules is not None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _rules=ALGEBRA if state["_rules"] else None)
+        self._simplify = simplify
 
     def input(self, name: str) -> Expr:
         """A new input; names are for display and must be unique."""
@@ -115,7 +108,7 @@ class Graph:
         heads = (op, *[nodes[k][0] for k in lines])
         if heads.count("const") == len(lines):
             return self._constant(OPERATIONS[op](*[nodes[k][1][0] for k in lines]))
-        better = self._rules.rewrite(self, heads, lines) if self._rules is not None else None
+        better = ALGEBRA.rewrite(self, heads, lines) if self._simplify else None
         return self.copy_of(op, lines) if better is None else better
 
     def copy_of(self, op: str, lines: tuple[int, ...]) -> int:

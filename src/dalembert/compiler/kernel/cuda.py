@@ -219,21 +219,14 @@ def collapsed(
     >>> collapsed((4, 1, 5), [(40, 40, 8), (0, 0, 0)])
     ((20,), [(8,), (0,)])
     """
-    lengths: list[int] = []
-    kept_strides: list[list[int]] = [[] for _ in strides]
-    for axis, length in enumerate(shape):
+    axes: list[tuple[int, list[int]]] = []  # their lengths, and the stride of each array
+    for length, *steps in zip(shape, *strides, strict=True):
         if length == 1:
             continue
-        steps = [of[axis] for of in strides]
-        if lengths and all(of[-1] == length * step for of, step in zip(kept_strides, steps, strict=True)):
-            lengths[-1] *= length
-            for of, step in zip(kept_strides, steps, strict=True):
-                of[-1] = step
-        else:
-            lengths.append(length)
-            for of, step in zip(kept_strides, steps, strict=True):
-                of.append(step)
-    return tuple(lengths), [tuple(of) for of in kept_strides]
+        if axes and axes[-1][1] == [length * step for step in steps]:
+            length *= axes.pop()[0]
+        axes.append((length, steps))
+    return tuple(length for length, _ in axes), [tuple(steps[k] for _, steps in axes) for k in range(len(strides))]
 
 
 # a kernel, its number of states, the offset of each array, and the arguments that follow the arrays' addresses
@@ -331,6 +324,16 @@ def _launch(kernel: Loaded, count: int, numbers: Sequence[int], stream: int) -> 
         "cuLaunchKernel", kernel.function, blocks, 1, 1, kernel.block, 1, 1, kernel.shared, stream,
         ctypes.addressof(places), 0,
     )  # fmt: skip
+
+
+@cache
+def number_on(device: int, value: float, dtype: str) -> int:
+    """The address of a number in the memory of a device."""
+    content = struct.pack("d" if dtype == "float64" else "f", value)
+    with _current(device):
+        pointer = _call("cuMemAlloc", len(content))
+        _call("cuMemcpyHtoD", pointer, content, len(content))
+    return int(pointer)
 
 
 # -- rollouts ----------------------------------------------------------------------------------------

@@ -11,9 +11,8 @@ from dalembert.compiler.emit.c99 import c99
 from dalembert.compiler.emit.readable import dot, numpy, python
 from dalembert.compiler.emit.source import SCALARS, Settings, Source, Unit
 from dalembert.compiler.kernel.compile import LEVELS
-from dalembert.compiler.kernel.objects import llvm, object_files
-from dalembert.compiler.kernel.ptx import ptx
-from dalembert.compiler.kernel.web import wasm
+from dalembert.compiler.kernel.objects import llvm, object_files, ptx
+from dalembert.compiler.kernel.wasm import wasm
 from dalembert.errors import DalembertError
 
 

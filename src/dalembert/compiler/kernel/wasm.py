@@ -1,4 +1,10 @@
-"""WebAssembly: conversion of LLVM's object file to an instantiable module, without a linker.
+"""The target ``wasm``: a WebAssembly module, and a loader for web pages and Node.
+
+The module exports one function per quantity, named after it: ``inverse_dynamics(q, qd, qdd, tau, count)`` takes the
+byte offsets of contiguous rows in the imported memory, and the number of states. Two states in double precision, or
+four in single precision, are computed in parallel (SIMD128).
+
+LLVM's object file is converted to an instantiable module here, without a linker.
 
 An object file is already a module, except for three things. It imports what a linker would provide: the memory, which
 stays an import, ``env.memory``, and a stack pointer, which becomes a global of the module. It exports nothing. And its
@@ -13,9 +19,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
 from typing import Any
 
+from dalembert.base.environment.version import __version__
+from dalembert.compiler.emit.source import LICENCE, Settings, Source, Unit, operation_words
+from dalembert.compiler.emit.wrappers import many_rows, wrapped
+from dalembert.compiler.kernel.compile import MACHINES, compiled_for
 from dalembert.errors import DalembertError
+
+LOADER = Path(__file__).with_name("loader.mjs")
+# names used by the module and its loader; ``then`` would make it a promise
+RESERVED = ("reserved", "about", "exports", "memory", "then")
 
 MAGIC = b"\0asm\1\0\0\0"
 PAGE = 65536
@@ -27,22 +44,18 @@ I32_CONST, I32_SUB, GLOBAL_GET, END = 0x41, 0x6B, 0x23, 0x0B  # instructions
 FINAL = {0: "function", 3: "address", 4: "address", 5: "address", 6: "type", 7: "global"}
 
 
-def leb(value: int) -> bytes:
-    """An unsigned integer in groups of seven bits, lowest first (LEB128)."""
+def leb(value: int, last: range = range(128)) -> bytes:
+    """An integer in groups of seven bits, lowest first (LEB128), until what is left is one of the ``last`` groups."""
     groups = bytearray()
-    while value > 127:
+    while value not in last:
         groups.append(value & 127 | 128)
         value >>= 7
-    return bytes([*groups, value])
+    return bytes([*groups, value & 127])
 
 
 def signed_leb(value: int) -> bytes:
     """A signed integer in LEB128."""
-    groups = bytearray()
-    while not -64 <= value < 64:
-        groups.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*groups, value & 127])
+    return leb(value, range(-64, 64))
 
 
 def vector(items: Sequence[bytes]) -> bytes:
@@ -226,3 +239,41 @@ def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any
         body = written.get(name, file.sections.get(SECTIONS[name]))
         content += section(name, body) if body is not None else b""
     return content, pages
+
+
+# -- the target ------------------------------------------------------------------------------------
+
+
+def wasm(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+    """The files NAME.wasm and NAME.mjs with several functions that share a memory."""
+    for unit in units:
+        if unit.name in RESERVED:
+            raise DalembertError(
+                f"the function of a wasm module cannot be named '{unit.name}', because {', '.join(RESERVED)} are "
+                "reserved; choose another name, --function NAME (function=...)"
+            )
+    machine = MACHINES["wasm"]
+    form = replace(machine.form(settings.scalar), flags=False)
+    ir = wrapped([(unit.graph, unit.signature, unit.name) for unit in units], form, many_rows)
+    about = {
+        "functions": {
+            unit.name: {
+                way: [[array, prod(shape)] for array, shape in arrays]
+                for way, arrays in (("inputs", unit.signature.inputs), ("outputs", unit.signature.outputs))
+            }
+            for unit in units
+        },
+        "scalar": settings.scalar,
+        "robot": units[0].robot,
+        "digest": units[0].digest,
+        "made": f"dalembert {__version__}. {LICENCE}",
+    }
+    module, pages = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], about)
+    files: dict[str, str | bytes] = {f"{name}.wasm": module, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
+    notes = [f"{unit.name}: {operation_words(unit.operations)}." for unit in units]
+    notes.append(
+        f"{len(module):,} bytes, {form.width} states in parallel; the first {pages * PAGE:,} bytes of "
+        "the memory belong to the module."
+    )
+    remarks = dict.fromkeys(remark for unit in units for remark in unit.remarks)
+    return Source(files, (*notes, *remarks))

@@ -90,11 +90,8 @@ def unit_of(
     arrays, outputs = _arrays(mechanism, entries, each)
     names = [choice for choice, _ in each_traced]
     graph = each_traced[0][1] if len(entries) == 1 else _together(mechanism, entries, names, each, arrays)
-    remarks: tuple[str, ...] = ()
-    if mechanism.by_newton:
-        names_of_all = ", ".join(joint.name for joint in model.tree_joints) if model is not None else ""
-        remarks = (BY_NEWTON.format(N=mechanism.tree.n, names=names_of_all),)
     held = () if model is None else model.tree_joints if mechanism.by_newton else model.moving_joints
+    loops_open = BY_NEWTON.format(N=mechanism.tree.n, names=", ".join(joint.name for joint in held))
     meanings = {**{x: MEANINGS[x] for x, _ in arrays.inputs if x in MEANINGS}, **outputs}
     return Unit(
         identifier(robot),
@@ -108,7 +105,7 @@ def unit_of(
         hashlib.sha256(identity(mechanism).encode()).hexdigest()[:16],
         {name: _with_units(meaning, held) for name, meaning in meanings.items()},
         () if model is None else tuple(_model(model, held, arrays)),
-        remarks,
+        (loops_open,) if mechanism.by_newton else (),
         tuple(_samples(mechanism, arrays, graph)),
     )
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from dalembert.base.algebra.scalars import flat
 from dalembert.base.algebra.trigonometric_sum import Key, Letters, TrigonometricSum, Weights, combined, upright
+from dalembert.compiler.graph.count import count
 from dalembert.compiler.graph.passes import factored, live_lines, pruned
-from dalembert.compiler.graph.sums import cost
 from dalembert.compiler.graph.tape import ON_SCALARS, Expr, Graph, evaluate
 from dalembert.errors import DalembertError
 
@@ -36,7 +36,7 @@ def closed_form(arrays: dict[str, Any], values: Callable[[dict[str, Any]], Any])
     graph.output(flat(values({x: [graph.input(f"{x}{k + 1}") for k in range(len(row))] for x, row in arrays.items()})))
     expansion = Expansion(pruned(graph))
     forms = (expansion.written(by_angle) for by_angle in (False, True))
-    lightest = min(forms, key=lambda form: cost(factored(pruned(form))))
+    lightest = min(forms, key=lambda form: count(factored(pruned(form))).total)
     return evaluate(lightest, [x for row in arrays.values() for x in row], ON_SCALARS)
 
 
@@ -126,9 +126,7 @@ class _Circles:
 
     def __init__(self, tape: Graph, letters: dict[int, Expr], angles: list[Weights]) -> None:
         self.tape, self.letters = tape, letters
-        self.known: dict[Weights, tuple[Expr, Expr]] = {}
-        for weights in angles:
-            self.known[weights] = self._circle(weights)
+        self.known = {weights: self._circle(weights) for weights in angles}
 
     def _circle(self, weights: Weights) -> tuple[Expr, Expr]:
         angle = self.tape.constant(0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from functools import lru_cache, partial
 from typing import Any
 
@@ -33,7 +32,6 @@ from dalembert.mechanics.equations import (
 )
 from dalembert.mechanics.equations import torque_terms as terms
 from dalembert.mechanics.equations.factorisation import ancestors_of
-from dalembert.mechanics.equations.newton_euler import BaseMotion
 from dalembert.robot.model.mechanism import Mechanism
 from dalembert.robot.model.omitted_terms import SUMMANDS
 
@@ -41,15 +39,6 @@ KEPT = 16  # mechanisms whose patterns are cached
 DEEP = 60.0  # products per joint in the factorisation of B, as in a chain of 20: then articulated bodies are cheaper
 
 # -- equations with the arguments of the table: the mechanism and the arrays -----------------------
-
-
-def _on_moving_base(function: Equations) -> Equations:
-    """A function of (q, q̇, q̈ or τ, h_e, base), with the motion of the base given as nine numbers."""
-
-    def run(m: Any, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: Any = None) -> Any:
-        return function(m, q, qd, qdd, h_e, None if base is None else BaseMotion.of(base))
-
-    return run
 
 
 def _on_fixed_base(name: str, function: Equations) -> Equations:
@@ -64,16 +53,6 @@ def _on_fixed_base(name: str, function: Equations) -> Equations:
     return run
 
 
-def _gravity(m: Mechanism, q: Values, base: Any = None) -> Any:
-    rest = [0.0] * m.n
-    return _on_moving_base(lean_newton_euler.inverse_dynamics)(friction.bare(m), q, rest, rest, None, base)
-
-
-def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -> Any:
-    nothing = [0.0] * m.n
-    return friction.friction_torque(m, q or nothing, qd, load or nothing)
-
-
 def _rivals_of_forward_dynamics(m: AnyMechanism) -> tuple[str, ...]:
     """Only articulated bodies if the tree is deep.
 
@@ -86,16 +65,6 @@ def _rivals_of_forward_dynamics(m: AnyMechanism) -> tuple[str, ...]:
     return ("articulated",) if deep else ("composite", "articulated")
 
 
-def _fields(function: Equations) -> Equations:
-    """The fields of the dataclass that a function returns, in order."""
-
-    def run(*arrays: Any) -> list[Any]:
-        values = function(*arrays)
-        return [getattr(values, field.name) for field in fields(values)]
-
-    return run
-
-
 # -- through γ: how each kind of quantity follows from that of the tree ----------------------------
 
 
@@ -104,27 +73,10 @@ def _by(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda m, x, tree: function(m, *x.values(), tree=tree)
 
 
-def _on_tree(m: AnyMechanism, x: Arrays) -> tuple[Chain, Arrays]:
-    """The chain, and the arrays for its tree. If Γ is constant, velocities need no positions."""
-    q = [0.0] * m.n if x["q"] is None else x["q"]
-    chain = Chain(m, q, x["qd"] if "qdd" in x else None)
-    inner = {**x, "q": chain.q}
-    if "qd" in x:
-        inner["qd"] = chain.push(x["qd"]) if chain.qd is None else chain.qd
-    if "qdd" in x:
-        inner["qdd"] = chain.accelerations(x["qdd"])
-    return chain, inner
-
-
-def _covector(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
-    """Γᵀ τ: torques."""
-    chain, inner = _on_tree(m, x)
-    return chain.pull(tree(m.tree, *inner.values()))
-
-
 def _scalar(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
-    """Quantities without coordinates of their own: energies, poses."""
-    return tree(m.tree, *_on_tree(m, x)[1].values())
+    """Quantities without coordinates of their own: energies, poses, functions of q and q̇ of the tree."""
+    chain = Chain(m, x["q"])
+    return tree(m.tree, chain.q, *([chain.push(x["qd"])] if "qd" in x else []))
 
 
 def _torque_derivatives(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
@@ -238,9 +190,9 @@ JOINTS = table("joints", {
     "inverse_dynamics": Quantity(
         MOTION + "tau(n)", "joint torques (N m or N) for a motion, S (7.42)",
         {
-            "lean": _on_moving_base(lean_newton_euler.inverse_dynamics),
-            "newton-euler": _on_moving_base(newton_euler.inverse_dynamics),
-            "newton-euler-base": _on_moving_base(newton_euler_base.inverse_dynamics),
+            "lean": lean_newton_euler.inverse_dynamics,
+            "newton-euler": newton_euler.inverse_dynamics,
+            "newton-euler-base": newton_euler_base.inverse_dynamics,
             "lagrange": _on_fixed_base("lagrange", lagrange.inverse_dynamics),
             "lagrange-euler": _on_fixed_base("lagrange-euler", lagrange_euler.inverse_dynamics),
             "dalembert": _on_fixed_base("dalembert", dalembert.inverse_dynamics),
@@ -249,26 +201,26 @@ JOINTS = table("joints", {
     ),
     "joint_wrenches": Quantity(
         MOTION + "wrench(N,6)", "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
-        {"newton-euler": _on_moving_base(pulled.joint_wrenches)}, CONTACT, whole=SUMMANDS,
+        {"newton-euler": pulled.joint_wrenches}, CONTACT, whole=SUMMANDS,
     ),
     "recursion": Quantity(
         MOTION + "omega(N,3), omega_dot(N,3), p_dot(N,3), p_ddot(N,3), p_ddot_C(N,3), omega_dot_m(N,3), F(N,3), M(N,3), "
         "f(N,3), mu(N,3), tau(N)", "every step of the Newton–Euler recursion, S (7.107)–(7.114), M Tables 1 and 2",
         {
-            "newton-euler": _on_moving_base(_fields(pulled.recursion)),
-            "newton-euler-base": _on_moving_base(_fields(partial(pulled.recursion, axes="base"))),
+            "newton-euler": pulled.recursion,
+            "newton-euler-base": partial(pulled.recursion, axes="base"),
         },
         CONTACT, whole=SUMMANDS,
     ),
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
         {
-            "composite": _on_moving_base(forward_dynamics.forward_dynamics),
-            "articulated": _on_moving_base(articulated.forward_dynamics),
-            "column-by-column": _on_moving_base(forward_dynamics.as_in_the_book),
+            "composite": forward_dynamics.forward_dynamics,
+            "articulated": articulated.forward_dynamics,
+            "column-by-column": forward_dynamics.as_in_the_book,
         },
         CONTACT, rivals=_rivals_of_forward_dynamics,
-        independent={"composite": _on_moving_base(pulled.forward_dynamics)},
+        independent={"composite": pulled.forward_dynamics},
     ),
     "inertia_matrix": Quantity(
         "q -> B(n,n)", "B(q), S (7.32)",
@@ -281,7 +233,7 @@ JOINTS = table("joints", {
     ),
     "inertia_derivative": Quantity(
         "q, qd -> Bd(n,n)", "Ḃ(q, q̇)",
-        {"composite": composite.inertia_derivative}, independent={"composite": pulled.inertia_derivative},
+        {"composite": pulled.inertia_derivative}, independent={"composite": pulled.inertia_derivative},
     ),
     "coriolis_matrix": Quantity(
         "q, qd -> C(n,n)", "C(q, q̇) with Christoffel symbols, S (7.44)",
@@ -316,12 +268,12 @@ JOINTS = table("joints", {
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), products(n,V), gravity(n), viscous(n), coulomb(n), "
         "other(n), contact(n), base(n)", "the terms of the torque, S (7.40)",
-        {"composite": _on_moving_base(terms.torque_terms)}, CONTACT,
-        independent={"composite": _on_moving_base(pulled.torque_terms)},
+        {"composite": terms.torque_terms}, CONTACT,
+        independent={"composite": pulled.torque_terms},
     ),
     "regressor": Quantity(
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
-        {"virtual-work": regressor.regressor}, independent={"virtual-work": pulled.regressor}, whole=SUMMANDS,
+        {"virtual-work": pulled.regressor}, independent={"virtual-work": pulled.regressor}, whole=SUMMANDS,
     ),
     "compact_regressor": Quantity(
         MOTION + "Y(Z)", "the entries of Y(q, q̇, q̈) that are not identically 0, row by row",
@@ -338,17 +290,17 @@ JOINTS = table("joints", {
     ),
     "energy_regressors": Quantity(
         "q, qd -> beta_T(N,11), beta_U(N,11)", "β_T and β_U with T = Σ β_Tᵀ π and U = Σ β_Uᵀ π, S (7.76)",
-        {"links": _fields(regressor.energy_regressors)}, pulled=_scalar, whole=SUMMANDS,
+        {"links": regressor.energy_regressors}, pulled=_scalar, whole=SUMMANDS,
     ),
     "lagrange_euler": Quantity(
         "q -> D(n,n), h(n,n,n), c(n)", "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
-        {"lagrange-euler": _fields(lagrange_euler.coefficients)},
+        {"lagrange-euler": lagrange_euler.coefficients},
         independent={"lagrange-euler": pulled.lagrange_euler_coefficients}, whole=SUMMANDS,
     ),
     "dalembert": Quantity(
         "q, qd -> D_rot(n,n), D_tran(n,n), h_tran(n), h_rot(n), c(n)",
         "the coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)",
-        {"dalembert": _fields(dalembert.coefficients)}, independent={"dalembert": pulled.dalembert_coefficients},
+        {"dalembert": dalembert.coefficients}, independent={"dalembert": pulled.dalembert_coefficients},
         whole=SUMMANDS,
     ),
     "dalembert_terms": Quantity(
@@ -382,14 +334,15 @@ JOINTS = table("joints", {
     "body_energies": Quantity(
         "q, qd -> link_kinetic(N), rotor_kinetic(N), link_potential(N), rotor_potential(N)",
         "energies of each link and rotor, S (7.20), (7.30), (7.34), (7.35)",
-        {"lagrange": _fields(lagrange.body_energies)}, pulled=_scalar, whole=SUMMANDS,
+        {"lagrange": lagrange.body_energies}, pulled=_scalar, whole=SUMMANDS,
     ),
     "gravity_torque": Quantity(
-        "q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, ("base_motion",), pulled=_covector
+        "q -> g(n)", "g(q), S (7.39)", {"lean": pulled.gravity_torque}, ("base_motion",),
+        independent={"lean": pulled.gravity_torque},
     ),
     "friction_torque": Quantity(
         "qd -> friction(n)", "F_v q̇ + F_s sgn(q̇), S (7.42), and further terms, with q and load if they depend on them",
-        {"joint": _friction}, ("q", "load"), independent={"joint": pulled.friction_torque},
+        {"joint": pulled.friction_torque}, ("q", "load"), independent={"joint": pulled.friction_torque},
     ),
     "pose": Quantity("q -> T(4,4)", "homogeneous matrix of the tip", {"frames": kinematics.pose}, pulled=_scalar),
     "link_poses": Quantity(
@@ -405,7 +358,7 @@ JOINTS = table("joints", {
     ),
     "loop_wrenches": Quantity(
         MOTION + "wrench(L,6)", "force and moment that link b of a loop exerts on link a at the cut, in base axes",
-        {"passive-joints": _on_moving_base(pulled.loop_wrenches)}, CONTACT, where="loops", whole=SUMMANDS,
+        {"passive-joints": pulled.loop_wrenches}, CONTACT, where="loops", whole=SUMMANDS,
     ),
     "closure": Quantity("q -> cos(N), sin(N)", "γ(q_a) by cosines and sines", {"closure": _closure}, where="coordinates"),
     "closure_jacobian": Quantity("q -> Gamma(N,n)", "Γ = ∂γ/∂q_a", {"closure": lambda m, q: [*zip(*Chain(m, q).Gamma, strict=True)]}, where="coordinates"),

@@ -24,6 +24,7 @@ from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.coordinates.loop_closure import rows_of
 from dalembert.mechanics.coordinates.variable_parameters import VARIANTS, gears, lengths, varied
+from dalembert.mechanics.equations.newton_euler import BaseMotion
 from dalembert.mechanics.equations.regressor import parameters, width
 from dalembert.robot.terms import Term
 
@@ -59,7 +60,7 @@ INPUTS = _shapes(
     "parameters(K) lengths(D) payload(10) gravity(3) gears(N)"  # numbers of the mechanism, if they are inputs
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
-    "reference(3n) kp(n) kd(n) p(n)"  # controllers, and momenta
+    "reference(3n) kp(n) kd(n) effort(n) speed(n) p(n)"  # controllers, and momenta
 )
 
 
@@ -112,8 +113,8 @@ class Quantity:
               :func:`sizes_of` and of ``sizes``, numbers, and multiples such as 3n
     summary   the result, in words
     equations formulation → a function of the tree (or, without ``pulled`` and ``independent``, of any mechanism), of the
-              arguments that :meth:`of` binds, and of the arrays in their order; None for an option that is not
-              requested
+              arguments that :meth:`of` binds, and of the arrays in their order, ``base_motion`` as a
+              BaseMotion; None for an option that is not requested
     options   further inputs that a caller may request, each of which makes a kernel of its own; in addition, the
               numbers of the mechanism itself (:mod:`dalembert.mechanics.coordinates.variable_parameters`) are options of every quantity
     pulled    a rule by which the quantity follows from that of the tree if the coordinates are not the tree's: a
@@ -234,6 +235,8 @@ class Quantity:
         mechanism = varied(mechanism, numbers)
         arrays = {name: values for name, values in arrays.items() if name not in numbers}
         arrays = {**dict.fromkeys((*self.inputs, *self.options)), **arrays}
+        if arrays.get("base_motion") is not None:
+            arrays["base_motion"] = BaseMotion.of(arrays["base_motion"])
         as_written = self._as_written(mechanism)
         if self.pulled is not None and not as_written and formulation not in self.independent:
             return self.pulled(mechanism, arrays, self.equations[formulation])

@@ -95,6 +95,12 @@ TIP = table("tip", {
         "q, qd, xdd, qdd0, soft -> qdd(n)" + TRUST, "q̈ = J_A⁺(ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0",
         s.resolved_acceleration,
     ),
+    "damped_step": _row(
+        "q, error(m), free(n), damping(1) -> step(n)", "(JᵀJ + λ D)⁻¹ Jᵀ e, a step towards a goal", s.damped_step
+    ),
+    "torque_maps": _row(
+        "q, soft -> by_plus(m,n), by_bar(m,n)", "(B J⁺)ᵀ and (B J̄)ᵀ, torques of tip accelerations", s.torque_maps
+    ),
     "reach": _row("q -> J(m,n), over_B_J(m,n), center(m)", "J, J B⁻¹ and −J B⁻¹ g, S (7.148)", s.reach),
     "manipulability": _row(ELLIPSOID, "√det(J W² Jᵀ)", s.manipulability),
     "dynamic_manipulability": _row(

@@ -262,12 +262,9 @@ class Chain:
     def accelerations(self, qdd_a: Values, column: Values | None = None) -> list[Scalar]:
         """q̈ = Γ q̈_a + Γ̇ q̇_a; with ``column``, which is Γ e, Γ q̈_a + Γ̇ e"""
         assert self.qd is not None
-        return self._drifted(on_tree(self.closed, qdd_a), self.qd if column is None else column)
-
-    def _drifted(self, v: list[Scalar], column: Values) -> list[Scalar]:
-        """Γ v + Γ̇ e, from v of the independent joints, where ``column`` is Γ e."""
+        v = on_tree(self.closed, qdd_a)
         for step in self.steps:
-            step.drift(v, column)
+            step.drift(v, self.qd if column is None else column)
         return v
 
     def pull(self, tau: Values) -> list[Scalar]:
@@ -291,7 +288,7 @@ class Chain:
 
     def Gamma_dot(self, Gamma: Grid) -> Grid:
         """Γ̇ by columns."""
-        return [self._drifted([0.0] * self.tree.n, column) for column in Gamma]
+        return [self.accelerations([0.0] * self.n, column) for column in Gamma]
 
 
 # -- positions -----------------------------------------------------------------------------------

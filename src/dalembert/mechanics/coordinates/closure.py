@@ -35,7 +35,7 @@ from dalembert.mechanics.coordinates.loop_closure import (
 )
 from dalembert.mechanics.coordinates.triangles import Triangle, triangle_of
 from dalembert.robot.model.joint_couplings import in_order
-from dalembert.robot.model.loop_joints import Loop, independent
+from dalembert.robot.model.loop_joints import independent
 from dalembert.robot.model.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model.robot import Robot
 
@@ -247,11 +247,6 @@ def _known_by_cosine(robot: Robot, tree: Mechanism, couplings: Sequence[Coupled]
                 )
             if parts:
                 unwound.add(i)
-
-
-def loops_of(robot: Robot) -> tuple[Loop, ...]:
-    """The joints at which a robot's closed chains are cut."""
-    return robot.loops
 
 
 def coupled_mechanism(robot: Robot) -> CoupledMechanism:

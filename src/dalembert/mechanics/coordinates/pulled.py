@@ -11,7 +11,7 @@ of the tree are used directly. ``tree`` is the formulation used for the tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, total, zeros
@@ -232,7 +232,7 @@ def _approximate_coriolis(mechanism: AnyMechanism, q: Values, qd: Values, tree: 
 
 
 def inertia_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
-    """Ḃ_a = C_a + C_aᵀ, since Ḃ_a − 2C_a is skew-symmetric."""
+    """Ḃ_a = C_a + C_aᵀ, since Ḃ_a − 2C_a is skew-symmetric, S (7.47)."""
     C = coriolis_matrix(_whole(mechanism), q, qd)
     Bd = [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
     return _diagonal(Bd) if "off-diagonal" in mechanism.omitted else Bd
@@ -324,7 +324,7 @@ def forward_derivative(mechanism: AnyMechanism, q: Values, qd: Values, tau: Valu
 
 
 def regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values) -> Grid:
-    """Y_a = Γᵀ Y: the parameters are those of all links of the tree."""
+    """Y_a = Γᵀ Y, for the parameters of all links of the tree; block-triangular for a chain as in S (7.80)."""
     return reference_regressor(mechanism, q, qd, qd, qdd)
 
 
@@ -389,10 +389,7 @@ def body_jacobians(mechanism: AnyMechanism, q: Values) -> list[Any]:
     def rows(bodies: list[list[Vec]]) -> list[Grid]:
         return [[chain.pull([J[k] for J in columns]) for k in range(3)] for columns in bodies]
 
-    return [
-        rows(getattr(steps, field.name)) if field.name.endswith(("linear", "angular")) else getattr(steps, field.name)
-        for field in fields(steps)
-    ]
+    return [rows(x) if name.endswith(("linear", "angular")) else x for name, x in steps._asdict().items()]
 
 
 def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
@@ -400,6 +397,14 @@ def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion
     chain = Chain(mechanism, q)
     v = [0.0] * mechanism.n if "coriolis" in mechanism.omitted else qd
     return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(v), base))
+
+
+def gravity_torque(mechanism: AnyMechanism, q: Values, base: Base = None) -> list[Scalar]:
+    """g_a = Γᵀ g, S (7.39), on a base that moves."""
+    chain, rest = Chain(mechanism, q), [0.0] * mechanism.tree.n
+    return chain.pull(
+        lean_newton_euler.inverse_dynamics(friction.bare(mechanism.tree), chain.q, rest, rest, None, base)
+    )
 
 
 def contact_torque(mechanism: AnyMechanism, q: Values, h_e: Values) -> list[Scalar]:
@@ -476,8 +481,7 @@ def dalembert_terms(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Any]
     """
     still, chain = [0.0] * mechanism.n, Chain(mechanism, q, qd)
     assert chain.qd is not None
-    of_tree = dalembert.velocity_terms(mechanism.tree, chain.q, chain.qd)
-    terms = [chain.pull_rows(getattr(of_tree, f.name)) for f in fields(dalembert.VelocityTerms)]
+    terms = list(map(chain.pull_rows, dalembert.velocity_terms(mechanism.tree, chain.q, chain.qd)))
     if mechanism.identity:
         return [*terms, still, still]
     at, drift = dalembert.coefficients(mechanism.tree, chain.q, chain.qd), chain.accelerations(still)

@@ -23,9 +23,10 @@ from dalembert.base.algebra.scalars import Scalar, Values
 from dalembert.base.algebra.vectors import Mat, Vec
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
+from dalembert.mechanics.equations.lagrange import carried_rotor
 from dalembert.mechanics.equations.regressor import WIDTH, carried_share
 from dalembert.robot.model.inertia import Moments
-from dalembert.robot.model.mechanism import Body, Mechanism, rotor_body
+from dalembert.robot.model.mechanism import Body, Mechanism
 
 
 def varied(mechanism: AnyMechanism, numbers: Mapping[str, Values]) -> AnyMechanism:
@@ -71,8 +72,7 @@ def _with_link(bodies: list[Body], i: int) -> Body:
     link: Any = bodies[i].inertia
     for rotor in bodies:
         if rotor.parent == i:
-            still = (0.0, 0.0) if rotor.reflected else (rotor.rotor_inertia, rotor.rotor_transverse)
-            link = link - rotor_body(rotor.rotor_mass, rotor.rotor_position, rotor.rotor_axis, *still)
+            link = link - carried_rotor(rotor)
     return replace(bodies[i], link=link)
 
 

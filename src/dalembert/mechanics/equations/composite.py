@@ -283,12 +283,6 @@ def _coriolis_column(link: LeanLink, body: Composite, w: Vec) -> ForceMoment:
     return ForceMoment(body.m * zd, body.h.cross(zd))
 
 
-def inertia_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
-    """Ḃ = C + Cᵀ, since Ḃ − 2C is skew-symmetric, S (7.47)."""
-    C = coriolis_matrix(mechanism, q, qd)
-    return [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
-
-
 @dataclass(frozen=True)
 class UnitMotion:
     """u_i(p) = z × p + v, the velocity that joint i gives the points p of a link, in the link's frame."""

@@ -14,7 +14,7 @@ are augmented: they include the rotors that they carry, as if fixed to them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.base.algebra.vectors import ZERO, Vec, vec_sum
@@ -24,8 +24,7 @@ from dalembert.mechanics.equations.lean_newton_euler import lifting
 from dalembert.robot.model.mechanism import Mechanism
 
 
-@dataclass(frozen=True)
-class DalembertCoefficients:
+class DalembertCoefficients(NamedTuple):
     """τ_i = Σ_j (D_ij^rot + D_ij^tran) q̈_j + h_i^tran + h_i^rot + c_i, M (4.1)."""
 
     D_rot: Grid
@@ -169,8 +168,7 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
     return DalembertCoefficients(D_rot, D_tran, h_tran, h_rot, c)
 
 
-@dataclass(frozen=True)
-class VelocityTerms:
+class VelocityTerms(NamedTuple):
     """h_i^tran and h_i^rot of M (4.3), (4.4) term by term: the contribution of every link s to every joint i.
 
     tran_1 … tran_4  M's four sums: ω_k × (ω_k × p*_k) and ω̂̇_k × p*_k over the links k before s, then both for c̄_s
@@ -196,7 +194,7 @@ class VelocityTerms:
 def velocity_terms(mechanism: Mechanism, q: Values, qd: Values) -> VelocityTerms:
     """M (4.3) and (4.4), every term separately. Terms other than tran_1, tran_3, rot_2 have only products with p ≠ q."""
     at = _Links(mechanism, q, qd)
-    terms = VelocityTerms(*(zeros(mechanism.n) for _ in fields(VelocityTerms)))
+    terms = VelocityTerms(*(zeros(mechanism.n) for _ in VelocityTerms._fields))
 
     def around(k: int, v: Vec) -> Vec:
         """(Σ_p θ̇_p z_{p−1}) × [(Σ_q θ̇_q z_{q−1}) × v]"""

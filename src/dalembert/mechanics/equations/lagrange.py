@@ -8,7 +8,7 @@ others are zero. Links do not include their rotors, which are bodies of their ow
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.base.algebra.vectors import NULL, ZERO, Mat, Vec, skew, vec_sum
@@ -39,7 +39,7 @@ class MovingBody:
 
 def moving_bodies(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
     """Every link and every rotor, with its Jacobians."""
-    rotors = (_rotor(mechanism, F, i) for i, body in enumerate(mechanism.bodies) if not _carried(body).is_zero)
+    rotors = (_rotor(mechanism, F, i) for i, body in enumerate(mechanism.bodies) if not carried_rotor(body).is_zero)
     return [*_links(mechanism, F), *rotors]
 
 
@@ -55,7 +55,7 @@ def _links(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
     return out
 
 
-def _carried(body: Body) -> Inertia:
+def carried_rotor(body: Body) -> Inertia:
     """The rotor of a joint, as if fixed to the link that carries it; for a reflected rotor only its mass."""
     still = (0.0, 0.0) if body.reflected else (body.rotor_inertia, body.rotor_transverse)
     return rotor_body(body.rotor_mass, body.rotor_position, body.rotor_axis, *still)
@@ -63,7 +63,7 @@ def _carried(body: Body) -> Inertia:
 
 def _rotor(mechanism: Mechanism, F: Frames, i: int) -> MovingBody:
     body = mechanism.bodies[i]
-    rotor, c, carried = _carried(body), body.parent, mechanism.path(body.parent)
+    rotor, c, carried = carried_rotor(body), body.parent, mechanism.path(body.parent)
     R, p_c = (F.R[c], F.p[c]) if c >= 0 else (mechanism.base.rotation, mechanism.base.translation)
     p = p_c + R @ rotor.com
     I = R @ rotor.tensor @ R.T  # z_mi is its axis of symmetry: the spin does not change it
@@ -177,14 +177,13 @@ def _by_joint(mechanism: Mechanism, F: Frames) -> tuple[list[MovingBody], list[M
         if body.reflected and body.has_rotor:
             z_m = (F.R[body.parent] if body.parent >= 0 else mechanism.base.rotation) @ body.rotor_axis
             rotor = replace(rotor, I=body.rotor_inertia * z_m.outer(z_m), J_O={i: body.gear * z_m})
-        elif _carried(body).is_zero:
+        elif carried_rotor(body).is_zero:
             rotor = MovingBody(0.0, ZERO, NULL, (), (), {}, {})
         rotors.append(rotor)
     return _links(mechanism, F), rotors
 
 
-@dataclass(frozen=True)
-class BodySteps:
+class BodySteps(NamedTuple):
     """For all links ℓ_i and all rotors m_i: m, p, the columns of J_P and J_O by joint, and I in base axes."""
 
     link_mass: list[Scalar]
@@ -210,8 +209,7 @@ def body_jacobians(mechanism: Mechanism, q: Values) -> BodySteps:
     return BodySteps(*parts)
 
 
-@dataclass(frozen=True)
-class Energies:
+class Energies(NamedTuple):
     """T_ℓi, T_mi, U_ℓi, U_mi of every joint."""
 
     link_kinetic: list[Scalar]

@@ -14,6 +14,7 @@ and rotates by k_ri q_i about its own axis.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.base.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew
@@ -25,8 +26,7 @@ from dalembert.robot.model.mechanism import Mechanism, rotor_body
 from dalembert.robot.model.placement import Placement
 
 
-@dataclass(frozen=True)
-class LagrangeEulerCoefficients:
+class LagrangeEulerCoefficients(NamedTuple):
     """M's dynamic coefficients: τ_i = Σ_k D_ik q̈_k + Σ_k Σ_m h_ikm q̇_k q̇_m + c_i, M (2.5)."""
 
     D: Grid

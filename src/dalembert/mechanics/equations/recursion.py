@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dalembert.base.algebra.scalars import Scalar, Values
 from dalembert.base.algebra.vectors import ZERO, Vec
@@ -13,8 +13,7 @@ from dalembert.mechanics.equations.newton_euler_base import newton_euler_base
 from dalembert.robot.model.mechanism import Mechanism
 
 
-@dataclass(frozen=True)
-class NewtonEulerSteps:
+class NewtonEulerSteps(NamedTuple):
     """The results of :class:`~dalembert.mechanics.equations.newton_euler.Recursion`, link by link, and ṗ_i of (7.94)."""
 
     omega: list[Vec]
@@ -54,8 +53,5 @@ def recursion(
         in_link = {i: (F.R[i].T @ f, F.R[i].T @ mu) for i, (f, mu) in (loads or {}).items()}
         run = newton_euler(mechanism, q, qd, qdd, h_e, base, loads=in_link)
         p_dot = [R.T @ v for R, v in zip(F.R, p_dot, strict=True)]
-    forward = (run.omega, run.omega_dot, run.p_ddot, run.p_ddot_C, run.omega_dot_m)
-    omega, omega_dot, p_ddot, p_ddot_C, omega_dot_m = ([x[i] for i in range(mechanism.n)] for x in forward)
-    return NewtonEulerSteps(
-        omega, omega_dot, p_dot, p_ddot, p_ddot_C, omega_dot_m, run.F, run.M, run.f, run.mu, run.tau
-    )  # fmt: skip
+    by_link = {name: [x[i] for i in range(mechanism.n)] for name, x in vars(run).items()}
+    return NewtonEulerSteps(**by_link, p_dot=p_dot)

@@ -21,7 +21,7 @@ columns: a contains −(1 − s) g.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dalembert.base.algebra.scalars import Grid, Scalar, Values, sgn
 from dalembert.base.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
@@ -72,11 +72,6 @@ def distinct(names: Iterable[str]) -> list[str]:
 def width(mechanism: Mechanism) -> int:
     """The number of parameters of a tree."""
     return WIDTH * mechanism.n + sum(len(term.linear()) for body in mechanism.bodies for term in body.further)
-
-
-def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
-    """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
-    return reference_regressor(mechanism, q, qd, qd, qdd)
 
 
 def reference_regressor(mechanism: Mechanism, q: Values, qd: Values, qd_r: Values, qdd_r: Values) -> Grid:
@@ -141,8 +136,7 @@ def reference_regressor(mechanism: Mechanism, q: Values, qd: Values, qd_r: Value
     return Y
 
 
-@dataclass(frozen=True)
-class EnergyRegressors:
+class EnergyRegressors(NamedTuple):
     """β_Ti and β_Ui of S (7.76), 11 entries for every joint i, in the order of (7.77): INERTIAL, then I_mi."""
 
     beta_T: Grid

@@ -22,8 +22,9 @@ from dalembert.mechanics.motion.operational_space import EXACT, Soft, Space, Tas
 
 def limited(tau: Values, effort: Values) -> list[Scalar]:
     """τ limited to ±τ_max of each joint, as its drive delivers it."""
-    most = [select(less(limit, t), limit, t) if limit < inf else t for t, limit in zip(tau, effort, strict=True)]
-    return [select(less(t, -limit), -limit, t) if limit < inf else t for t, limit in zip(most, effort, strict=True)]
+    free = [isinstance(limit, float) and limit == inf for limit in effort]
+    most = [t if x else select(less(limit, t), limit, t) for t, limit, x in zip(tau, effort, free, strict=True)]
+    return [t if x else select(less(t, -limit), -limit, t) for t, limit, x in zip(most, effort, free, strict=True)]
 
 
 def pd_gravity(
@@ -62,6 +63,27 @@ def feedforward(
     n, q = mechanism.n, actuated(mechanism, q)
     q_d, qd_d, tau_d = _parts(reference, n)
     return [tau_d[i] + kp[i] * (q_d[i] - q[i]) + kd[i] * (qd_d[i] - qd[i]) for i in range(n)]
+
+
+def servo(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    reference: Values,
+    kp: Values,
+    kd: Values,
+    effort: Values,
+    speed: Values,
+) -> list[Scalar]:
+    """τ = K_p (q_d − q) + K_d (q̇_d − q̇), limited to what the drives deliver, without a model of the arm.
+
+    effort  τ_max, the largest torque of each drive, also while it brakes
+    speed   ω_0: while it drives, the torque is limited to τ_max (1 − |q̇|/ω_0), and to zero above ω_0
+    """
+    tau = feedforward(mechanism, q, qd, [*reference[: 2 * mechanism.n], *([0.0] * mechanism.n)], kp, kd)
+    driving = [select(less(0.0, v * t), select(less(v, 0.0), -v, v), 0.0) for t, v in zip(tau, qd, strict=True)]
+    share = [1.0 - v / most for v, most in zip(driving, speed, strict=True)]
+    return limited(tau, [limit * select(less(0.0, x), x, 0.0) for limit, x in zip(effort, share, strict=True)])
 
 
 # -- passivity, S 7.2.1 ----------------------------------------------------------------------------

@@ -39,6 +39,7 @@ Soft = Values
 
 ANGLE = 6  # the row nᵀω
 EXACT: Soft = (0.0, 0.0)
+STILL = 1e-8  # of the sum of all |J_i|²: least entry of D in :func:`damped_step`
 
 
 @dataclass(frozen=True)
@@ -385,6 +386,21 @@ def resolved_acceleration(
     return qdd if qdd_0 is None else qdd + Vec(qdd_0), A.D, k.turn.measure
 
 
+def damped_step(mechanism: AnyMechanism, space: Space, q: Values, error: Values, free: Values, damping: Values) -> Vec:
+    """(JᵀJ + λ D)⁻¹ Jᵀ e, a step of the joints that reduces the error e of the tip (Levenberg–Marquardt).
+
+    D = diag(JᵀJ) makes the step independent of units; ``free`` is 1, or 0 for a joint that is held.
+    """
+    J = analytical(mechanism, space, q).J
+    moved = Mat(on * column for on, column in zip(free, J.T, strict=True))
+    squares = [column.dot(column) for column in J.T]
+    least = STILL * sum(squares)
+    A = _gram(moved, moved)
+    for i, square in enumerate(squares):
+        A[i][i] = A[i][i] + damping[0] * (square + least)
+    return ldl(A).solve(moved @ Vec(error))
+
+
 # -- ellipsoids, S 7.9 ---------------------------------------------------------------------------
 
 
@@ -392,6 +408,15 @@ def reach(mechanism: AnyMechanism, space: Space, q: Values) -> tuple[Mat, Mat, V
     """(J, J B⁻¹, −J B⁻¹ g), from which acceleration ellipsoids are drawn, S (7.148); g includes springs and offsets."""
     M = model(mechanism, space, q)
     return M.J, M.J_over_B, -(M.J_over_B @ _at_rest(mechanism, q))
+
+
+def torque_maps(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> tuple[Mat, Mat]:
+    """(B J⁺)ᵀ and (B J̄)ᵀ, m×n: torques that accelerate the tip from rest, with J⁺ = Jᵀ (J Jᵀ)⁻¹ and J̄ of S (7.138)."""
+    M = model(mechanism, space, q, soft)
+    JJ = ldl(_gram(M.J, M.J, soft[0]))
+    B = Mat.of(pulled.inertia_matrix(mechanism, q))
+    by_plus, by_bar = (Mat(A.solve(column) for column in M.J.T) for A in (JJ, M.A))
+    return (B @ by_plus).T, by_bar.T
 
 
 def _magnitude(x: Scalar) -> Scalar:

@@ -11,17 +11,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import inf
 
-from dalembert.base.algebra.scalars import Scalar, Values, less, select
+from dalembert.base.algebra.scalars import Scalar, Values, dot, less, select
 from dalembert.base.algebra.vectors import Vec
+from dalembert.mechanics.coordinates import pulled
 from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain
-from dalembert.mechanics.coordinates.pulled import (
-    base_torque,
-    coriolis_matrix,
-    factorised,
-    inertia_matrix,
-    inverse_dynamics,
-    smooth,
-)
+from dalembert.mechanics.coordinates.pulled import smooth
 from dalembert.mechanics.equations.friction import static, varies
 from dalembert.mechanics.equations.kinematics import frames
 from dalembert.mechanics.equations.newton_euler import BaseMotion
@@ -66,15 +60,12 @@ def has_dry_friction(body: Body) -> bool:
 class Setting:
     """The simulated system: the mechanism, and the stops (lower, upper) of every joint, infinite where there are none.
 
-    dry_passive    passive joints of a closed chain (indices in its tree) that have dry friction, or may have
-    levels  static levels of the contacts, forward ones first, at one time or at both ends of a pass, if they
-            depend on the state
+    dry_passive  passive joints of a closed chain (indices in its tree) that have dry friction, or may have
     """
 
     mechanism: AnyMechanism
     stops: tuple[tuple[float, float], ...]
     dry_passive: tuple[int, ...] = ()
-    levels: tuple[Values, ...] = ()
 
     @property
     def n(self) -> int:
@@ -97,16 +88,13 @@ class Setting:
         """Whether any static level depends on the state."""
         return any(map(varies, self.contacts))
 
-    def static(self, i: int, instant: int = 0) -> tuple[Scalar, Scalar]:
-        """Static levels of a contact, forward and backward; at the end of a pass for instant −1."""
-        if not self.levels:
-            return static(self.contacts[i])
-        at = self.levels[instant]
-        return at[i], at[len(self.contacts) + i]
+    def static(self, i: int, levels: Values = ()) -> tuple[Scalar, Scalar]:
+        """Static levels of a contact, forward and backward; ``levels`` are those of all contacts if they depend on the state."""
+        return (levels[i], levels[len(self.contacts) + i]) if levels else static(self.contacts[i])
 
-    def sticks(self, i: int) -> Scalar:
+    def sticks(self, i: int, levels: Values = ()) -> Scalar:
         """Whether dry friction can hold the contact."""
-        forward, backward = self.static(i)
+        forward, backward = self.static(i, levels)
         return less(0.0, forward + backward) if self.dry(i) else 0.0
 
     def stopped(self, i: int) -> bool:
@@ -129,7 +117,7 @@ def inertia_and_load(
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """B(q), and τ′(q, q̇) of (7.116) without dry friction."""
     mechanism, rest = smooth(setting.mechanism), [0.0] * setting.n
-    return inertia_matrix(mechanism, q), inverse_dynamics(mechanism, q, qd, rest, h_e, base)
+    return pulled.inertia_matrix(mechanism, q), pulled.inverse_dynamics(mechanism, q, qd, rest, h_e, base)
 
 
 # -- Runge–Kutta 4 -------------------------------------------------------------------------------
@@ -141,16 +129,37 @@ def accelerate(
     """q̈ of (7.115), without dry friction."""
     B, load = inertia_and_load(setting, q, qd, h_e, base)
     r = [t - p for t, p in zip(tau, load, strict=True)]
-    return factorised(setting.mechanism, B).solve(r)
+    return pulled.factorised(setting.mechanism, B).solve(r)
+
+
+def costate(
+    setting: Setting,
+    q: Values,
+    qd: Values,
+    tau: Values,
+    h_e: Values | None,
+    base: BaseMotion | None,
+    qdd: Values,
+    w: Values,
+) -> tuple[list[Scalar], Scalar]:
+    """(λ, y): y = λᵀ (τ − τ′(q, q̇, q̈)) with λ = B⁻¹ w, whose gradient at constant λ and q̈ is that of wᵀ q̈.
+
+    For B q̈ = τ − τ′(q, q̇), wᵀ dq̈ = λᵀ B dq̈ = λᵀ d(τ − τ′(q, q̇, q̈)): the inverse of B need not be differentiated.
+    """
+    mechanism = smooth(setting.mechanism)
+    weights = pulled.factorised(setting.mechanism, pulled.inertia_matrix(mechanism, q)).solve(w)
+    load = pulled.inverse_dynamics(mechanism, q, qd, qdd, h_e, base)
+    return weights, dot(weights, [t - x for t, x in zip(tau, load, strict=True)])
 
 
 def advance(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
     """State of a stage: (q, q̇) after these fractions of the step with each velocity and each acceleration."""
 
-    def state(q: Values, qd: Values, *values: Values) -> tuple[list[Scalar], list[Scalar]]:
-        *slopes, h = values
-        parts = [weight * h[0] for weight in weights]
-        return _moved(q, parts, slopes[: len(parts)]), _moved(qd, parts, slopes[len(parts) :])
+    def state(
+        q: Values, qd: Values, velocities: Sequence[Values], accelerations: Sequence[Values], h: Scalar
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        parts = [weight * h for weight in weights]
+        return _moved(q, parts, velocities), _moved(qd, parts, accelerations)
 
     return state
 
@@ -161,12 +170,11 @@ def _moved(x: Values, parts: Values, slopes: Sequence[Values]) -> list[Scalar]:
     return list(x)
 
 
-def learn(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar]]]:
+def learn(weights: Sequence[float]) -> Callable[..., list[Scalar]]:
     """Estimate at a stage, or at the end of a step: δ after these fractions of the step with each rate."""
 
-    def state(learned: Values, *values: Values) -> tuple[list[Scalar]]:
-        *rates, h = values
-        return (_moved(learned, [weight * h[0] for weight in weights], rates),)
+    def state(learned: Values, rates: Sequence[Values], h: Scalar) -> list[Scalar]:
+        return _moved(learned, [weight * h for weight in weights], rates)
 
     return state
 
@@ -174,7 +182,7 @@ def learn(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar]]]:
 def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
     """State at the end, x + h Σ b_i k_i, from (q, q̇), the velocities of the later stages, all accelerations and h.
 
-    A last value, 0 or NaN, invalidates it if the pose is close to a singular one.
+    ``unsafe``, 0 or NaN, invalidates it if the pose is close to a singular one.
     """
     count = len(weights)
     unit = next(weight for weight in weights if weight)
@@ -191,29 +199,30 @@ def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[
                 summed = summed + ratio * alike
         return x[i] + part * summed
 
-    def state(q: Values, qd: Values, *values: Values) -> tuple[list[Scalar], list[Scalar]]:
-        v, a, (h, *unsafe) = (qd, *values[: count - 1]), values[count - 1 : 2 * count - 1], values[2 * count - 1 :]
-        part = unit * h[0]
-        end = [[total(x, slopes, part, i) for i in range(len(x))] for x, slopes in ((q, v), (qd, a))]
-        for spoilt in unsafe:
-            end = [[x + spoilt[0] for x in values] for values in end]
+    def state(
+        q: Values, qd: Values, v: Sequence[Values], a: Sequence[Values], h: Scalar, unsafe: Scalar | None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        part = unit * h
+        end = [[total(x, slopes, part, i) for i in range(len(x))] for x, slopes in ((q, (qd, *v)), (qd, a))]
+        if unsafe is not None:
+            end = [[x + unsafe for x in values] for values in end]
         return end[0], end[1]
 
     return state
 
 
-def reference_at(part: float) -> Callable[..., tuple[list[Scalar]]]:
+def reference_at(part: float) -> Callable[..., list[Scalar]]:
     """Reference after the fraction ``part`` of a pass, from the parabola through its values at 0, h/2 and h."""
 
-    def value(r0: Values, r1: Values, r2: Values, done: Values, step: Values, h: Values) -> tuple[list[Scalar]]:
-        x = (done[0] + part * step[0]) / h[0]
+    def value(references: Sequence[Values], done: Scalar, step: Scalar, h: Scalar) -> list[Scalar]:
+        x = (done + part * step) / h
         l0, l1, l2 = (1.0 - x) * (1.0 - 2.0 * x), 4.0 * x * (1.0 - x), x * (2.0 * x - 1.0)
-        return ([l0 * a + l1 * b + l2 * c for a, b, c in zip(r0, r1, r2, strict=True)],)
+        return [l0 * a + l1 * b + l2 * c for a, b, c in zip(*references, strict=True)]
 
     return value
 
 
-def near_singular(setting: Setting, q: Values, qd: Values, h: Values) -> tuple[list[Scalar], list[Scalar]]:
+def near_singular(setting: Setting, q: Values, qd: Values, h: Scalar) -> tuple[Scalar, list[Scalar]]:
     """(0, or NaN if a closed chain reaches a singular pose within a step and a half; its distance from it: r²).
 
     There the actuated joints reverse while the passive ones continue, into another closure of the loop,
@@ -221,8 +230,8 @@ def near_singular(setting: Setting, q: Values, qd: Values, h: Values) -> tuple[l
     """
     away, rate = clearances(setting.mechanism, q, qd)
     # r + 1.5 h ṙ < 0 with r² and its rate 2 r ṙ: 2 r² + 1.5 h (2 r ṙ) < 0
-    meets = some([less(2.0 * a + 1.5 * h[0] * b, 0.0) for a, b in zip(away, rate, strict=True)])
-    return [select(meets, float("nan"), 0.0)], away
+    meets = some([less(2.0 * a + 1.5 * h * b, 0.0) for a, b in zip(away, rate, strict=True)])
+    return select(meets, float("nan"), 0.0), away
 
 
 # -- variational ---------------------------------------------------------------------------------
@@ -234,12 +243,12 @@ SETTLED = 1e-12
 
 def momentum(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
     """p = B(q) q̇"""
-    return [Vec(row).dot(qd) for row in inertia_matrix(mechanism, q)]
+    return [Vec(row).dot(qd) for row in pulled.inertia_matrix(mechanism, q)]
 
 
 def velocity(mechanism: AnyMechanism, q: Values, p: Values) -> list[Scalar]:
     """q̇ = B⁻¹(q) p"""
-    return factorised(mechanism, inertia_matrix(mechanism, q)).solve(p)
+    return pulled.factorised(mechanism, pulled.inertia_matrix(mechanism, q)).solve(p)
 
 
 def energies(mechanism: AnyMechanism, q: Values, qd: Values) -> tuple[Scalar, Scalar]:
@@ -258,9 +267,9 @@ def energies(mechanism: AnyMechanism, q: Values, qd: Values) -> tuple[Scalar, Sc
     return T, U
 
 
-def midpoint(q: Values, v: Values, h: Values) -> tuple[list[Scalar]]:
+def midpoint(q: Values, v: Values, h: Scalar) -> list[Scalar]:
     """q + h/2 v"""
-    return ([x + 0.5 * h[0] * y for x, y in zip(q, v, strict=True)],)
+    return [x + 0.5 * h * y for x, y in zip(q, v, strict=True)]
 
 
 def discrete_legendre(
@@ -268,12 +277,12 @@ def discrete_legendre(
     q_m: Values,
     p: Values,
     v: Values,
-    rounds: Values,
-    h: Values,
+    rounds: Scalar,
+    h: Scalar,
     tau: Values,
     h_e: Values | None,
     base: BaseMotion | None,
-) -> tuple[list[Scalar], list[Scalar], list[Scalar], list[Scalar]]:
+) -> tuple[list[Scalar], list[Scalar], Scalar, Scalar]:
     """One iteration for the discrete Euler–Lagrange equations of the midpoint Lagrangian.
 
     L_d(q_0, q_1) = h L(q_m, v) with q_m = (q_0 + q_1)/2 and v = (q_1 − q_0)/h. With the forces f at the
@@ -286,19 +295,19 @@ def discrete_legendre(
     again); NaN if it does not converge.
     """
     n, mechanism = setting.n, smooth(setting.mechanism)
-    C = coriolis_matrix(mechanism, q_m, v)
+    C = pulled.coriolis_matrix(mechanism, q_m, v)
     rest = [0.0] * n
-    load, rubbed = inverse_dynamics(mechanism, q_m, rest, rest, h_e), moving_torque(mechanism, q_m, v)
+    load, rubbed = pulled.inverse_dynamics(mechanism, q_m, rest, rest, h_e), moving_torque(mechanism, q_m, v)
     if base is not None:
-        load = [x + y for x, y in zip(load, base_torque(mechanism, q_m, v, base), strict=True)]
+        load = [x + y for x, y in zip(load, pulled.base_torque(mechanism, q_m, v, base), strict=True)]
     k = []
     for i in range(n):
         total = tau[i] - load[i] - rubbed[i]
         for j in range(n):
             total = total + C[j][i] * v[j]
         k.append(total)
-    factor = factorised(mechanism, inertia_matrix(mechanism, q_m))
-    v1 = factor.solve([p[i] + 0.5 * h[0] * k[i] for i in range(n)])
+    factor = pulled.factorised(mechanism, pulled.inertia_matrix(mechanism, q_m))
+    v1 = factor.solve([p[i] + 0.5 * h * k[i] for i in range(n)])
     fastest: Scalar = 1e-3
     farthest: Scalar = 0.0
     for x, y in zip(v1, v, strict=True):
@@ -306,11 +315,11 @@ def discrete_legendre(
         fastest = select(less(fastest, size), size, fastest)
         farthest = select(less(farthest, change), change, farthest)
     moves = less(SETTLED * fastest, farthest)
-    last = no(less(rounds[0], MOST_ROUNDS))
+    last = no(less(rounds, MOST_ROUNDS))
     wrong = select(both(last, moves), float("nan"), 0.0)
     return (
         [x + wrong for x in v1],
-        [x + h[0] * y for x, y in zip(p, k, strict=True)],
-        [rounds[0] + 1.0],
-        [both(moves, no(last))],
+        [x + h * y for x, y in zip(p, k, strict=True)],
+        rounds + 1.0,
+        both(moves, no(last)),
     )

@@ -1,4 +1,4 @@
-"""Links and rotors one by one, symbolic: :mod:`dalembert.mechanics.equations.lagrange` on polynomials, S (7.16)–(7.45)."""
+"""Links and rotors one by one, symbolic: :mod:`dalembert.mechanics.equations.lagrange` on polynomials, S (7.16)–(7.35)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.kinematics import Frames
 from dalembert.mechanics.equations.lagrange import (
     MovingBody,
-    christoffel_of,
-    gravity_of,
-    inertia_derivatives_of,
     inertia_of,
     moving_bodies,
     potential_energy_of,
@@ -37,20 +34,8 @@ class BodyStep:
     U: Polynomial
 
 
-@dataclass
-class LagrangeSteps:
-    """Every body separately, and the total B, ∂b_ij/∂q_k, Christoffel symbols and g; ``gravity`` is g_0."""
-
-    bodies: list[BodyStep]
-    B: Table
-    dB: list[Table]
-    christoffel: list[Table]
-    g: list[Polynomial]
-    gravity: list[Polynomial]
-
-
-def steps_of(tree: Tree) -> LagrangeSteps:
-    """The steps of Lagrange's formulation in S 7.1 and 7.2.1, on the tree."""
+def steps_of(tree: Tree) -> list[BodyStep]:
+    """The links and rotors of Lagrange's formulation in S 7.1 and 7.2.1, on the tree."""
     model, zero = tree.model, tree.model.ring.number(0)
     if model.parameters == "all":
         raise DalembertError(
@@ -60,7 +45,7 @@ def steps_of(tree: Tree) -> LagrangeSteps:
     if model.weighing is not model.tree:
         raise DalembertError("S has no derivation for links whose weight is partly carried; give them weight = 1")
     F = _frames(tree)
-    mechanism, named = model.tree, _bodies(model, F)
+    mechanism = model.tree
 
     def short(x: Any) -> Any:
         if isinstance(x, (list, tuple)):
@@ -72,26 +57,14 @@ def steps_of(tree: Tree) -> LagrangeSteps:
 
     reflected = inertia_of(mechanism, [])  # S 7.3.2's reduced model: k_r² I_m on the diagonal
     steps = []
-    for label, body in named:
-        B = _less(inertia_of(mechanism, [body]), reflected)
+    for label, body in _bodies(model, F):
+        rows = zip(inertia_of(mechanism, [body]), reflected, strict=True)
+        B = [[x - y for x, y in zip(*row, strict=True)] for row in rows]
         if label.kind == "tensor" and mechanism.bodies[label.index - 1].reflected:
             B[label.index - 1][label.index - 1] += reflected[label.index - 1][label.index - 1]
         U = potential_energy_of(mechanism, body)
         steps.append(BodyStep(label, jacobian(body.J_P), jacobian(body.J_O), short(B), short(U)))
-    bodies = [body for _, body in named]
-    dB = inertia_derivatives_of(mechanism, F, bodies)
-    return LagrangeSteps(
-        steps,
-        short(inertia_of(mechanism, bodies)),
-        short(dB),
-        short(christoffel_of(dB)),
-        short(gravity_of(mechanism, F, bodies)),
-        short(mechanism.gravity),
-    )
-
-
-def _less(A: Any, B: Any) -> Any:
-    return [[x - y for x, y in zip(a, b, strict=True)] for a, b in zip(A, B, strict=True)]
+    return steps
 
 
 def _frames(tree: Tree) -> Frames:
@@ -104,8 +77,8 @@ def _frames(tree: Tree) -> Frames:
     for i, (body, at) in enumerate(zip(tree.model.tree.bodies, tree.places, strict=True)):
         origin[i] = origin[body.parent] + G[body.parent] @ at.r
         G[i] = G[body.parent] if at.turn is None else G[body.parent] @ at.turn
-        R.append(G[i] @ (at.spin @ at.M))
-        p.append(origin[i] + G[i] @ (at.spin @ at.at))
+        R.append(G[i] @ (at.spin @ at.frame.rotation))
+        p.append(origin[i] + G[i] @ (at.spin @ at.frame.translation))
         z.append(G[i] @ (at.sigma * Z if at.slide is None else at.slide @ Z))
     return Frames(R, p, z, [origin[i] for i in range(len(R))], base.rotation, base.translation)
 

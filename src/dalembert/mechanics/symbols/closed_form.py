@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from dalembert.base.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, Z
@@ -23,7 +23,7 @@ from dalembert.mechanics.equations.composite import Composite, LinkSteps, compos
 from dalembert.mechanics.equations.lagrange import christoffel_of
 from dalembert.mechanics.equations.regrouping import LeanLink
 from dalembert.mechanics.symbols.names import Letter, braced, circle_letters, upright
-from dalembert.mechanics.symbols.ring import FIELD, Polynomial, Ring, Terms, halves, mapped, mapped_half
+from dalembert.mechanics.symbols.ring import FIELD, Polynomial, Ring, Terms, halves, mapped, mapped_half, occurring
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME, Model
 from dalembert.robot.model.inertia import Moments
 from dalembert.robot.model.mechanism import Mechanism
@@ -36,10 +36,10 @@ TOO_MANY = 600_000  # terms of one composite body
 
 
 class Circles:
-    """cos and sin of sums of angles, one pair of letters of the ring per sum."""
+    """cos and sin of sums of angles, one pair of letters of the ring per sum; ``offsets`` of the variables, if they have any."""
 
-    def __init__(self, ring: Ring, variables: Sequence[Letter]) -> None:
-        self.ring, self.variables = ring, dict(enumerate(variables, 1))
+    def __init__(self, ring: Ring, variables: Sequence[Letter], offsets: Sequence[float] = ()) -> None:
+        self.ring, self.variables, self.offsets = ring, dict(enumerate(variables, 1)), offsets
         self.pairs: dict[tuple[AngleKey, float], tuple[Polynomial, Polynomial]] = {}
 
     def of(self, angle: Sequence[tuple[int, float]], phase: float) -> tuple[Polynomial, Polynomial]:
@@ -52,20 +52,12 @@ class Circles:
         c, s = self.pairs[name]
         return c, (s if sign > 0 else -s)
 
-
-class JointCircles(Circles):
-    """cos and sin of sums of joint angles, including the offsets of the joints."""
-
-    def __init__(self, model: Model) -> None:
-        super().__init__(model.ring, model.q)
-        self.model = model
-
     def __call__(self, angle: dict[int, int]) -> tuple[Polynomial, Polynomial]:
-        """(cos, sin) of the sum: joint → factor."""
+        """(cos, sin) of the sum of joint angles, including their offsets: joint → factor."""
         joints = sorted((joint, k) for joint, k in angle.items() if k)
         if not joints:
             return self.ring.number(1), self.ring.number(0)
-        return self.of(joints, sum(k * self.model.phases[joint - 1] for joint, k in joints))
+        return self.of(joints, sum(k * self.offsets[joint - 1] for joint, k in joints))
 
 
 @dataclass
@@ -74,7 +66,7 @@ class GroupPlace:
 
     group   number of the group, whose base axes have z along the joint's axis
     angle   φ: (joint → ±1); spin is Rz(φ)
-    M, at   the link frame in axes that rotate with φ: rotation and origin
+    frame   the link frame in axes that rotate with φ
     turn    from this group's base axes to those of the parent's group
     sigma   +1 or −1: the joint rotates about plus or minus the group's z
     slide   the frame of a prismatic joint, whose z is its direction, in the group's base axes
@@ -84,8 +76,7 @@ class GroupPlace:
     group: int = 0
     angle: dict[int, int] = field(default_factory=dict)
     spin: Mat = IDENTITY
-    M: Mat = IDENTITY
-    at: Vec = ZERO
+    frame: Placement = field(default_factory=Placement)
     turn: Mat | None = None
     sigma: int = 1
     slide: Mat | None = None
@@ -144,19 +135,21 @@ class ClosedForm:
 
     def map(self, change: Callable[[Polynomial], Polynomial], ring: Ring) -> ClosedForm:
         """The same form with every polynomial changed, in that ring."""
-        fields = ("qd", "qdd", "B", "christoffel", "g", "friction", "carried", "U")
-        return replace(self, ring=ring, **{name: mapped(getattr(self, name), change) for name in fields})
+        B, *c = (mapped_half(table, change) for table in (self.B, *self.christoffel))
+        fields = ("qd", "qdd", "g", "friction", "carried", "U")
+        rest = {name: mapped(getattr(self, name), change) for name in fields}
+        return replace(self, ring=ring, B=B, christoffel=c, **rest)
 
 
-def group_places(model: Model, circles: JointCircles) -> list[GroupPlace]:
+def group_places(model: Model, circles: Circles) -> list[GroupPlace]:
     """Every body with respect to the base of its group."""
     out: list[GroupPlace] = []
     for i, body in enumerate(model.tree.bodies):
         parent = out[body.parent] if body.parent >= 0 else GroupPlace()
-        J, shift = parent.M @ body.placement.rotation, parent.at + parent.M @ body.placement.translation
-        end = body.link_frame
+        joint = parent.frame @ body.placement
+        J, shift, end = joint.rotation, joint.translation, body.link_frame
         z = J @ Z
-        place = GroupPlace(parent.group, parent.angle, parent.spin, J @ end.rotation, J @ end.translation)
+        place = GroupPlace(parent.group, parent.angle, parent.spin, Placement(J) @ end)
         if not body.revolute:
             shift = shift + (model.slides[i] + body.offset) * z
             place.slide = parent.spin @ J
@@ -165,7 +158,7 @@ def group_places(model: Model, circles: JointCircles) -> list[GroupPlace]:
             place.angle = {**parent.angle, i + 1: place.sigma}
         else:
             group = 1 + max([0, *(other.group for other in out)])
-            place = GroupPlace(group, {i + 1: 1}, M=end.rotation, at=end.translation, turn=parent.spin @ J)
+            place = GroupPlace(group, {i + 1: 1}, frame=end, turn=parent.spin @ J)
         place.spin, place.r = RotZ(*circles(place.angle)).matrix, parent.spin @ shift
         out.append(place)
     return out
@@ -180,12 +173,9 @@ def link_steps(tree: Mechanism, places: Sequence[GroupPlace]) -> LinkSteps:
     for body, at in zip(tree.bodies, places, strict=True):
         parent = places[body.parent] if body.parent >= 0 else GroupPlace()
         back = IDENTITY if parent.slide is None else parent.slide.T
-        own: Any = Moments.of(body.inertia)
-        if body.revolute:
-            own = own.seen_from(Placement(at.M, at.at)).seen_from(Placement(at.spin))
-        else:
-            own = own.seen_from(body.link_frame)
-        axis = back @ (parent.spin @ (parent.M @ body.rotor_axis))
+        stands = (at.frame, Placement(at.spin)) if body.revolute else (body.link_frame,)
+        own: Any = reduce(Moments.seen_from, stands, Moments.of(body.inertia))
+        axis = back @ (parent.spin @ (parent.frame.rotation @ body.rotor_axis))
         links.append(
             LeanLink(
                 body.parent, body.revolute, back @ (at.axes or IDENTITY), back @ at.r, 0.0, 0.0, own.mass,
@@ -200,7 +190,7 @@ def link_steps(tree: Mechanism, places: Sequence[GroupPlace]) -> LinkSteps:
 def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     """B, the Christoffel symbols, g and friction, each in the fewest terms that we can find."""
     tell = progress or (lambda fraction: None)
-    circles = JointCircles(model)
+    circles = Circles(model.ring, model.q, model.phases)
     places = group_places(model, circles)
     n, zero = len(places), model.ring.number(0)
     steps = link_steps(model.tree, places)
@@ -246,7 +236,7 @@ def _watched(steps: LinkSteps, tell: Progress) -> Iterator[tuple[int, LeanLink, 
         yield i, link, body
 
 
-def derivatives(model: Model, circles: JointCircles) -> list[dict[int, Terms]]:
+def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
     """For every joint, the derivatives of the letters that depend on it."""
     out: list[dict[int, Terms]] = [{} for _ in model.tree.bodies]
     for joint, slide in model.slides.items():
@@ -284,8 +274,8 @@ def without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
 class _Compactor:
     """Rewrites a polynomial in fewer terms, with letters for differences of angles."""
 
-    def __init__(self, circles: JointCircles, places: list[GroupPlace]) -> None:
-        self.circles, self.ring = circles, circles.model.ring
+    def __init__(self, circles: Circles, places: list[GroupPlace]) -> None:
+        self.circles = circles
         groups: dict[int, list[dict[int, int]]] = {}  # the angle sums of each group, each once
         for at in places:
             if at.angle and at.angle not in groups.setdefault(at.group, []):
@@ -305,20 +295,23 @@ class _Compactor:
     def __call__(self, x: Polynomial) -> Polynomial:
         terms = dict(x.terms)
         for a, b, mask in self.pairs:
-            self._difference(terms, a, b, mask)
+            replace_products(terms, self.circles, a, b, mask)
         for c, s in self.squares:
             _sine_squares(terms, c, s)
-        return Polynomial(self.ring, terms)
-
-    def _difference(self, terms: Terms, a: dict[int, int], b: dict[int, int], mask: int) -> None:
-        """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
-        (ca, sa), (cb, sb) = self.circles(a), self.circles(b)
-        angle = {joint: b.get(joint, 0) - a.get(joint, 0) for joint in {*a, *b}}
-        replace_pairs(terms, ca * cb, sa * sb, lambda: self.circles(angle)[0], mask)
-        replace_pairs(terms, ca * sb, -(sa * cb), lambda: self.circles(angle)[1], mask)
+        return Polynomial(x.ring, terms)
 
 
-def replace_pairs(terms: Terms, first: Polynomial, second: Polynomial, by: Callable[[], Polynomial], mask: int) -> None:
+def replace_products(terms: Terms, circles: Circles, a: dict[int, int], b: dict[int, int], mask: int) -> None:
+    """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
+    (ca, sa), (cb, sb) = circles(a), circles(b)
+    angle = {joint: b.get(joint, 0) - a.get(joint, 0) for joint in {*a, *b}}
+    _replace_pairs(terms, ca * cb, sa * sb, lambda: circles(angle)[0], mask)
+    _replace_pairs(terms, ca * sb, -(sa * cb), lambda: circles(angle)[1], mask)
+
+
+def _replace_pairs(
+    terms: Terms, first: Polynomial, second: Polynomial, by: Callable[[], Polynomial], mask: int
+) -> None:
     """k (first + second) → k by, wherever both have the same factor k, which has none of the letters in ``mask``."""
     ((m1, k1),), ((m2, k2),) = first.terms.items(), second.terms.items()
     for rest in [m - m1 for m in terms if m & mask == m1]:
@@ -347,7 +340,7 @@ def _equal(x: Any, y: Any) -> bool:
 def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
     """Use I_ℓi for a link if only one entry of its tensor has an effect, and that on the diagonal."""
     entries: dict[str, list[Letter]] = {}
-    for k in {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}:
+    for k in occurring(x for row in B for x in row):
         if match := re.fullmatch(r"I_l(.+)[xyz]{2}", model.ring.letters[k].name):
             entries.setdefault(match[1], []).append(model.ring.letters[k])
     for sub, (entry, *others) in entries.items():

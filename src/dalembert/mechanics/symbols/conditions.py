@@ -23,7 +23,7 @@ from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_inertia, c
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, weighted_sum
 from dalembert.mechanics.symbols.names import upright as most_positive
 from dalembert.mechanics.symbols.present import Equations
-from dalembert.mechanics.symbols.ring import WIDTH, Polynomial, Ring, Terms, exact, tidy
+from dalembert.mechanics.symbols.ring import FIELD, WIDTH, Polynomial, Ring, Terms, exact, occurring, tidy
 from dalembert.mechanics.symbols.symbolic_mechanism import DESIGN
 from dalembert.mechanics.symbols.sympy_form import to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
@@ -286,23 +286,16 @@ def _factors(ring: Ring, terms: Terms) -> list[Terms]:
     """The irreducible factors that contain letters."""
     if len(terms) == 1 or len(terms) > MANY or any(isinstance(c, float) for c in terms.values()):
         return [terms]
-    used = sorted({k for m in terms for k, _ in ring.exponents(m)})
-    symbols = sympy.symbols(f"x:{len(used)}")
-
-    def exponents(m: int) -> tuple[int, ...]:
-        of = dict(ring.exponents(m))
-        return tuple(of.get(k, 0) for k in used)
-
-    def rational(c: Any) -> Any:
-        return sympy.Rational(c.numerator, c.denominator)
-
-    poly = sympy.Poly({exponents(m): rational(c) for m, c in terms.items()}, *symbols)
-
-    def monomial(es: tuple[int, ...]) -> int:
-        return sum(e << (WIDTH * k) for k, e in zip(used, es, strict=True))
-
+    used = sorted(occurring([Polynomial(ring, terms)]))
+    powers = {tuple((m >> (WIDTH * k)) & FIELD for k in used): c for m, c in terms.items()}
+    rational = {es: sympy.Rational(c.numerator, c.denominator) for es, c in powers.items()}
+    _, factors = sympy.Poly(rational, *sympy.symbols(f"x:{len(used)}")).factor_list()
     return [
-        {monomial(es): Fraction(int(c.p), int(c.q)) for es, c in factor.terms()} for factor, _ in poly.factor_list()[1]
+        {
+            sum(e << (WIDTH * k) for k, e in zip(used, es, strict=True)): Fraction(int(c.p), int(c.q))
+            for es, c in factor.terms()
+        }
+        for factor, _ in factors
     ]
 
 

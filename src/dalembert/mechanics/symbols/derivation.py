@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, zip_longest
 from typing import TYPE_CHECKING
 
 from dalembert.base.bibliography import cited, introduction
@@ -45,12 +45,12 @@ class Line:
     parted: bool = False
 
 
-Rows = list[list[Matrix | Line]]  # elements of a row stand side by side
+Rows = list["Line | list[Matrix]"]  # matrices of a row stand side by side
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with S's equation numbers, and rows of elements that stand side by side."""
+    """A heading with S's equation numbers, and rows of formulas and matrices."""
 
     title: str
     equations: str
@@ -94,7 +94,7 @@ class _Writer:
         """The entries of b or g one by one: b_12 = b_21 = …"""
         e, style = self.e, self.style
         places = e.places(letter)
-        return [[self.formula(e.left_side(style, letter, *at), e.entry(letter, *at)[2])] for at in places]
+        return [self.formula(e.left_side(style, letter, *at), e.entry(letter, *at)[2]) for at in places]
 
     def indexed(self, name: str) -> Callable[[int, int], str]:
         """(A)_12: names of the entries of a matrix."""
@@ -102,20 +102,22 @@ class _Writer:
 
     def on_the_tree(self) -> list[Section]:
         """From the Jacobians to B, C and g of the tree."""
-        e, steps, of = self.e, self.e.steps, self.style.of
-        links, rotors = ([x for x in steps.bodies if (x.label.kind == "tensor") == spins] for spins in (False, True))
+        e, of = self.e, self.style.of
+        links, rotors = ([x for x in e.steps if (x.label.kind == "tensor") == spins] for spins in (False, True))
 
         def jacobians(bodies: list[BodyStep]) -> Rows:
             return [[self._jacobian("P", x.label, x.J_P), self._jacobian("O", x.label, x.J_O)] for x in bodies]
 
         def energy(letter: str, k: int) -> Rows:
-            every = ((x.label, e.energies(x)[k]) for x in steps.bodies)
+            every = ((x.label, e.energies(x)[k]) for x in e.steps)
             names = ((of(f"{letter}_{x.text}", rf"\mathcal{{{letter}}}_{braced(x.latex)}"), sum) for x, sum in every)
-            return [[self.formula(name, sum)] for name, sum in names if sum]
+            return [self.formula(name, sum) for name, sum in names if sum]
 
-        g_0 = self.matrix(of("g_0", r"\boldsymbol{g}_0"), [[by_angle(x)] for x in steps.gravity], self.indexed("g_0"))
-        christoffel = list(self._christoffel(steps.christoffel))
-        energies: Rows = [[self.formula(of(text, latex), sum)] for text, latex, sum in map(e.named, "TUL")]
+        assert e.form.tree is not None
+        gravity = [[by_angle(x)] for x in e.form.tree.model.tree.gravity]
+        g_0 = self.matrix(of("g_0", r"\boldsymbol{g}_0"), gravity, self.indexed("g_0"))
+        christoffel: Rows = list(self._christoffel())
+        energies: Rows = [self.formula(of(text, latex), sum) for text, latex, sum in map(e.named, "TUL")]
         return [
             Section("Jacobians of the links", "(7.16)–(7.19)", jacobians(links)),
             Section("Jacobians of the rotors", "(7.25)–(7.29)", jacobians(rotors)),
@@ -125,7 +127,7 @@ class _Writer:
             Section("Inertia matrix", "(7.32)", self.entries("b")),
             Section("Christoffel symbols", "(7.45)", christoffel, "all others vanish" if christoffel else "all vanish"),
             Section("Coriolis and centrifugal matrix", "(7.44)", [[self._whole("C")]]),
-            Section("Ḃ − 2C, which is skew-symmetric", "(7.47), (7.48)", [[self._Bdot(steps.dB)], [self._whole("N")]]),
+            Section("Ḃ − 2C, which is skew-symmetric", "(7.47), (7.48)", [[self._Bdot()], [self._whole("N")]]),
             Section("Gravity torques", "(7.39)", self.entries("g")),
         ]  # fmt: skip
 
@@ -138,11 +140,11 @@ class _Writer:
                 f"{style.minus} {part[1:]}" if part.startswith(style.minus) else part
                 for part in e.written_torque(i, style)
             ]
-            torques.append([Line(e.left_side(style, "tau", i), parts, parted=True)])
+            torques.append(Line(e.left_side(style, "tau", i), parts, parted=True))
         for x in self.ring.letters:
             if isinstance(x, Difference):
-                torques.append([Line(style.name(x, 1), [style.of(x.meaning, x.latex_of_parts)])])
-        regressor: Rows = [[Line(x, terms)] for x, terms in e.regressor.rows(style)]
+                torques.append(Line(style.name(x, 1), [style.of(x.meaning, x.latex_of_parts)]))
+        regressor: Rows = [Line(x, terms) for x, terms in e.regressor.rows(style)]
         return [
             Section("Equations of motion", "(7.42)", torques),
             Section("Dynamic parameters and regressor", "(7.77), (7.81)", regressor, "all other entries of Y vanish"),
@@ -158,7 +160,7 @@ class _Writer:
         for x, value in zip(e.tree.form.q, e.gamma, strict=True):
             mark = "'" if x.name in names else ""  # coordinates that have the same name as a joint of the tree
             if x.name != str(value):
-                follows.append([Line(style.name(x, 1) + mark, [printer.doprint(value)])])
+                follows.append(Line(style.name(x, 1) + mark, [printer.doprint(value)]))
         rows = [[printer.doprint(x) for x in e.Gamma.row(i)] for i in range(e.Gamma.rows)]
         name = style.of("Γ = ∂γ/∂q", r"\boldsymbol{\Gamma}")
         Gamma = Matrix(name, rows, self.indexed(style.of("Γ", r"\Gamma")))
@@ -174,13 +176,14 @@ class _Writer:
         name = self.style.of(f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}")
         return self.matrix(name, mapped(rows, by_inertia), self.indexed(name))
 
-    def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Line]]:
+    def _christoffel(self) -> Iterator[Line]:
         """The symbols that do not vanish: c_112 = c_121 = …"""
-        for i, j, k in product(range(len(c)), repeat=3):
-            if k >= j and c[i][j][k]:
+        for i, j, k in product(range(self.e.n), repeat=3):
+            c = self.e.form.christoffel[i][j][k]
+            if k >= j and c:
                 alike = dict.fromkeys(((i, j, k), (i, k, j)))
                 name = " = ".join(self.e.left_side(self.style, "c", *at) for at in alike)
-                yield [self.formula(name, shortest(c[i][j][k]))]
+                yield self.formula(name, shortest(c))
 
     def _whole(self, letter: str) -> Matrix:
         """C or N"""
@@ -190,9 +193,10 @@ class _Writer:
         name = self.style.of(letter, rf"\boldsymbol{{{letter}}}") + self.mark
         return self.matrix(name, rows, lambda i, j: e.left_side(self.style, key, i - 1, j - 1))
 
-    def _Bdot(self, dB: list[Table]) -> Matrix:
-        n, labels = range(self.e.n), self.e.labels
-        rows = [[self.e.rate([dB[k][i][j] for k in n]) for j in n] for i in n]
+    def _Bdot(self) -> Matrix:
+        """Ḃ, with ∂b_ij/∂q_k = c_ijk + c_jik"""
+        n, labels, c = range(self.e.n), self.e.labels, self.e.form.christoffel
+        rows = [[self.e.rate([c[i][j][k] + c[j][i][k] for k in n]) for j in n] for i in n]
 
         def entry(i: int, j: int) -> str:
             below = labels[i - 1] + labels[j - 1]
@@ -204,34 +208,33 @@ class _Writer:
 # -- pages -------------------------------------------------------------------------------------------
 
 
-def _entries(matrix: Matrix) -> Iterator[Line]:
-    """The nonzero entries of a matrix that is too wide, one by one."""
-    for i, row in enumerate(matrix.rows, 1):
-        for j, x in enumerate(row, 1):
-            if x != "0":
-                yield Line(matrix.entry(i, j), [x])
+def _fitting(rows: Rows, width: Callable[[Matrix], int], widest: int) -> Iterator[Line | list[Matrix]]:
+    """The rows with matrices side by side if they fit, else one below the other; one that is too wide by its nonzero entries."""
+    for row in rows:
+        if isinstance(row, Line) or sum(map(width, row)) <= widest:
+            yield row
+            continue
+        for matrix in row:
+            if width(matrix) <= widest:
+                yield [matrix]
+                continue
+            for i, entries in enumerate(matrix.rows, 1):
+                yield from (Line(matrix.entry(i, j), [x]) for j, x in enumerate(entries, 1) if x != "0")
 
 
 def _text_section(section: Section) -> Iterator[str]:
     yield f"{section.title}, S {section.equations}"
-    for row in section.rows:
-        blocks = [_text_block(x) for x in row]
-        if sum(max(map(text_width, block)) for block in blocks) <= WIDEST:
-            yield from _side_by_side(blocks)
-            continue
-        for x, block in zip(row, blocks, strict=True):
-            if isinstance(x, Matrix) and max(map(text_width, block)) > WIDEST:
-                yield from (line for entry in _entries(x) for line in _text_block(entry))
-            else:
-                yield from block
+    for row in _fitting(section.rows, lambda x: max(map(text_width, _text_matrix(x))), WIDEST):
+        if isinstance(row, Line):
+            yield broken(f"  {row.name} = ", row.terms)
+        else:
+            yield from _side_by_side(list(map(_text_matrix, row)))
     if section.remark:
         yield f"  {section.remark}"
     yield ""
 
 
-def _text_block(x: Matrix | Line) -> list[str]:
-    if isinstance(x, Line):
-        return broken(f"  {x.name} = ", x.terms).splitlines()
+def _text_matrix(x: Matrix) -> list[str]:
     columns = [[*column] for column in zip(*x.rows, strict=True)]
     widths = [max(map(text_width, column)) for column in columns]
     cells = ["   ".join(padded(cell, w) for cell, w in zip(row, widths, strict=True)) for row in x.rows]
@@ -246,26 +249,15 @@ def _text_block(x: Matrix | Line) -> list[str]:
 
 
 def _side_by_side(blocks: list[list[str]]) -> Iterator[str]:
-    high = max(map(len, blocks))
     widths = [max(map(text_width, block)) for block in blocks]
-    for k in range(high):
-        parts = [padded(block[k] if k < len(block) else "", w) for block, w in zip(blocks, widths, strict=True)]
-        yield " ".join(parts).rstrip()
+    for row in zip_longest(*blocks, fillvalue=""):
+        yield " ".join(map(padded, row, widths)).rstrip()
 
 
 def _latex_section(section: Section) -> str:
     lines: list[str] = []
-    for row in section.rows:
-        widths = [_latex_width(x) for x in row]
-        if sum(widths) <= LATEX_WIDEST and len(row) > 1:
-            lines.append(" & ".join(_latex_matrix(x) for x in row if isinstance(x, Matrix)))
-            continue
-        for x, width in zip(row, widths, strict=True):
-            if isinstance(x, Matrix) and width <= LATEX_WIDEST:
-                lines.append(_latex_matrix(x))
-            else:
-                formulas = [x] if isinstance(x, Line) else list(_entries(x))
-                lines += [line for y in formulas for line in _latex_formula(y)]
+    for row in _fitting(section.rows, _latex_width, LATEX_WIDEST):
+        lines += _latex_formula(row) if isinstance(row, Line) else [" & ".join(map(_latex_matrix, row))]
     title = section.title
     for symbol, latex in LATEX_WORDS.items():
         title = title.replace(symbol, latex)
@@ -292,7 +284,5 @@ def _latex_matrix(x: Matrix) -> str:
     return rf"{x.name} &= \begin{{bmatrix}} {rows} \end{{bmatrix}}"
 
 
-def _latex_width(x: Matrix | Line) -> int:
-    if isinstance(x, Line):
-        return seen_length(x.name) + sum(map(seen_length, x.terms))
+def _latex_width(x: Matrix) -> int:
     return seen_length(x.name) + sum(2 + max(map(seen_length, column)) for column in zip(*x.rows, strict=True))

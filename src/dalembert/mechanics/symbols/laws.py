@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.base.algebra.scalars import Scalar
 from dalembert.mechanics.symbols.names import GREEK, RESERVED, Letter, braced, joint_variable, letter
-from dalembert.mechanics.symbols.ring import Polynomial, Ring
+from dalembert.mechanics.symbols.ring import Polynomial, Ring, occurring
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.robot.terms import Term
 
@@ -47,7 +47,7 @@ def torque_of(term: Term, index: int, revolute: bool, lettering: Lettering) -> P
     shapes = {name: numbers[name] for name in numbers if name not in term.linear()}
     load = Letter(f"taubar_{label}", rf"\bar{{\tau}}_{braced(label)}", f"τ̄_{label}", "load", index)
     motion = [*(joint_variable(index, revolute, dots, label) for dots in (0, 1)), load]
-    known = [*motion, *(letter for x in shapes.values() for letter in _letters(x))]
+    known = [*motion, *(x.ring.letters[k] for x in shapes.values() for k in occurring([x]))]
     columns = replace(term, **{name: _scalar(x) for name, x in shapes.items()}).columns(*map(symbol, motion))
     torque = ring.number(0)
     for name, column in zip(term.linear(), columns, strict=True):
@@ -107,14 +107,9 @@ def _base_and_subscript(symbol: str, tag: str, joint: str) -> tuple[str, str]:
     return base, f"{rest}{',' if rest[-1:].isdigit() else ''}{joint}"
 
 
-def _letters(x: Polynomial) -> list[Letter]:
-    return [x.ring.letters[k] for monomial in x.terms for k, _ in x.ring.exponents(monomial)]
-
-
 def _scalar(x: Polynomial) -> Scalar:
     """A letter as a symbol, a number unchanged."""
-    letters = _letters(x)
-    return symbol(letters[0]) if letters else float(x.value(()))
+    return symbol(x.letter) if occurring([x]) else float(x.value(()))
 
 
 # -- scalars -----------------------------------------------------------------------------------------
@@ -144,11 +139,7 @@ def _exact(x: float) -> sympy.Expr:
 
 
 class Symbolic:
-    """A scalar of :mod:`dalembert.base.algebra.scalars` that is a SymPy expression, or a condition.
-
-    It has + − * / and the methods ``sin``, ``cos``, ``sqrt``, ``exp``, ``log``, ``tanh``, ``asin``, ``acos``, ``sign``,
-    ``atan2``.
-    """
+    """A scalar of :mod:`dalembert.base.algebra.scalars` that is a SymPy expression, or a condition; its methods are set below."""
 
     __slots__ = ("expression",)
 
@@ -162,38 +153,32 @@ class Symbolic:
             return self.expression
         return sympy.Piecewise((1, self.expression), (0, True))
 
-    def __neg__(self) -> Symbolic:
-        return Symbolic(-self.value)
-
-    def ratan2(self, y: Scalar) -> Symbolic:
-        """The angle of the point (self, y)."""
-        return Symbolic(sympy.atan2(expression_of(y), self.value))
-
-    def less(self, other: Scalar) -> Symbolic:
-        """The condition self < other."""
-        return Symbolic(self.value < expression_of(other))
-
     def select(self, x: Scalar, y: Scalar) -> Symbolic:
         """x if the condition holds, else y."""
         condition = sympy.Ne(self.expression, 0) if isinstance(self.expression, sympy.Expr) else self.expression
         return Symbolic(sympy.Piecewise((expression_of(x), condition), (expression_of(y), True)))
 
 
-def _function(name: str) -> Callable[..., Symbolic]:
-    return lambda self, *others: Symbolic(getattr(sympy, name)(self.value, *map(expression_of, others)))
+def _method(operation: Callable[..., Any], step: int = 1) -> Callable[..., Symbolic]:
+    """The operation on a scalar and others, with step −1 in reverse order."""
+    return lambda *scalars: Symbolic(operation(*map(expression_of, scalars[::step])))
 
 
-def _operator(operation: Callable[[Any, Any], Any], *, swapped: bool = False) -> Callable[[Symbolic, Scalar], Symbolic]:
-    if swapped:
-        return lambda self, other: Symbolic(operation(expression_of(other), self.value))
-    return lambda self, other: Symbolic(operation(self.value, expression_of(other)))
+def _function(name: str) -> Callable[..., Any]:
+    return lambda *x: getattr(sympy, name)(*x)  # SymPy is imported when it is used
 
 
 for _name in ("sin", "cos", "sqrt", "exp", "log", "tanh", "asin", "acos", "sign", "atan2"):
-    setattr(Symbolic, _name, _function(_name))
+    setattr(Symbolic, _name, _method(_function(_name)))
 for _name in ("add", "sub", "mul", "truediv"):
-    setattr(Symbolic, f"__{_name}__", _operator(getattr(operator, _name)))
-    setattr(Symbolic, f"__r{_name}__", _operator(getattr(operator, _name), swapped=True))
+    setattr(Symbolic, f"__{_name}__", _method(getattr(operator, _name)))
+    setattr(Symbolic, f"__r{_name}__", _method(getattr(operator, _name), -1))
+for _name, _made in (
+    ("__neg__", _method(operator.neg)),
+    ("less", _method(operator.lt)),
+    ("ratan2", _method(_function("atan2"), -1)),
+):
+    setattr(Symbolic, _name, _made)
 
 
 # -- writing -----------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ actuated joint.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,11 +22,13 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from dalembert.base.algebra.scalars import dot
+from dalembert.mechanics.coordinates.chain import Chain, on_tree
 from dalembert.mechanics.coordinates.closure import CoupledMechanism, Linear
 from dalembert.mechanics.symbols.closed_form import Circles, ClosedForm, without_noise
 from dalembert.mechanics.symbols.laws import Function, moved
 from dalembert.mechanics.symbols.names import Letter, joint_variable, sign_of
-from dalembert.mechanics.symbols.ring import Polynomial, mapped, tidy
+from dalembert.mechanics.symbols.ring import Polynomial, tidy
 from dalembert.mechanics.symbols.symbolic_mechanism import SAME
 from dalembert.robot.model.joint_couplings import joints_follow
 from dalembert.robot.model.robot import Robot
@@ -51,16 +52,13 @@ def _letters(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> Iterat
 
 def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
     """T and b of q = T q_a + b."""
-    N, n = closed.tree.n, closed.n
-    T, b = [[0.0] * n for _ in range(N)], [0.0] * N
-    for k, i in enumerate(closed.actuated):
-        T[i][k] = 1.0
+    rest = [0.0] * closed.n
+    b = on_tree(closed, rest)
     for closure in closed.closures:
         assert isinstance(closure, Linear)
-        for i, row, c in zip(closure.passive, closure.A, closure.b, strict=True):
-            T[i] = [sum(a * T[j][k] for a, j in zip(row, closure.known, strict=True)) for k in range(n)]
-            b[i] = c + sum(a * b[j] for a, j in zip(row, closure.known, strict=True))
-    return T, b
+        for i, x in zip(closure.passive, closure.values([b[j] for j in closure.known]), strict=True):
+            b[i] = x
+    return [list(row) for row in zip(*Chain(closed, rest).Gamma, strict=True)], b
 
 
 def labels_of(robot: Robot) -> list[str]:
@@ -130,7 +128,7 @@ class _Substitution:
         elif letter.kind == "acceleration":
             self.images[k] = zero  # B, C, g and friction do not contain it
         elif letter.kind == "velocity":
-            self.images[k] = _combined(row, self.qd, zero)
+            self.images[k] = zero + dot(row, self.qd)
         elif letter.kind == "sign":
             speeds = [(x.letter, w) for x, w in zip(self.qd, row, strict=True) if w]
             if row not in self.signs:
@@ -141,7 +139,7 @@ class _Substitution:
                 if w and j not in self.slides:
                     self.slides[j] = self.ring.letter(copy(self.q[j]))
             moving = [self.slides.get(j, zero) for j in range(self.n)]
-            self.images[k] = _combined(row, moving, self.ring.number(self.b[letter.index - 1]))
+            self.images[k] = self.ring.number(self.b[letter.index - 1]) + dot(row, moving)
         elif isinstance(letter, Function):
             self.images[k] = moved(self.ring, letter, [self._used(letter.index - 1, x) for x in letter.uses])
 
@@ -172,28 +170,23 @@ class _Substitution:
 
     def form(self) -> ClosedForm:
         """B_y, its Christoffel symbols, g_y and friction."""
-        tree, zero, span = self.tree, self.ring.number(0), range(self.n)
-        columns = [[row[a] for row in self.T] for a in span]
+        tree, zero, span = self.tree.map(self, self.ring), self.ring.number(0), range(self.n)
+        columns = list(zip(*self.T, strict=True))
 
         def pulled(parts: Sequence[Polynomial]) -> list[Polynomial]:
-            return [_combined(column, parts, zero) for column in columns]
+            return [zero + dot(column, parts) for column in columns]
 
-        BT = [pulled(mapped(row, self)) for row in tree.B]
-        B = [pulled([row[b] for row in BT]) for b in span]
-        c_tree = mapped(tree.christoffel, self)
-        c: list[Any] = [[[None] * self.n for _ in span] for _ in span]
-        for b, d in itertools.combinations_with_replacement(span, 2):
-            inner = [
-                _combined(columns[b], [_combined(columns[d], row, zero) for row in matrix], zero) for matrix in c_tree
-            ]
-            for a, x in enumerate(pulled(inner)):
-                c[a][b][d] = c[a][d][b] = x
+        def both(A: Sequence[Sequence[Polynomial]]) -> list[list[Polynomial]]:
+            """Tᵀ A T"""
+            return list(map(pulled, zip(*map(pulled, A), strict=True)))
+
+        inner = list(map(both, tree.christoffel))
+        sides = [[pulled([A[max(b, d)][min(b, d)] for A in inner]) for d in span] for b in span]
+        c = [[[x[a] for x in row] for row in sides] for a in span]
         others = [zero if i in self.actuated else x for i, x in enumerate(tree.friction)]
-        g, friction, carried = (pulled(mapped(values, self)) for values in (tree.g, tree.friction, others))
-        ((B,), c, ((g,),)) = map(without_noise, ([B], c, [[g]]))
+        ((B,), c, ((g,),)) = map(without_noise, ([both(tree.B)], c, [[pulled(tree.g)]]))
         pi = [(name, self(x)) for name, x in tree.pi]
-        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried, self(tree.U), pi)
-
-
-def _combined(weights: Sequence[float], parts: Sequence[Polynomial], start: Polynomial) -> Polynomial:
-    return sum((part * w for w, part in zip(weights, parts, strict=True) if w), start)
+        return replace(
+            tree, q=self.q, qd=self.qd, qdd=self.qdd, B=B, christoffel=c, g=g, friction=pulled(tree.friction),
+            carried=pulled(others), pi=pi, tree=None,
+        )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
@@ -15,9 +15,6 @@ from dalembert.mechanics.symbols.present import Equations
 from dalembert.mechanics.symbols.symbolic_mechanism import model, twelfths
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.robot.model.robot import Robot
-
-if TYPE_CHECKING:
-    import sympy
 
 
 def equations_of(

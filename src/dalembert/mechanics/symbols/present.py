@@ -13,14 +13,14 @@ import numpy as np
 from dalembert.base.arrays import Array
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.mechanics.symbols.body_symbols import BodyStep, LagrangeSteps, steps_of
+from dalembert.mechanics.symbols.body_symbols import BodyStep, steps_of
 from dalembert.mechanics.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.mechanics.symbols.derivation import derivation
 from dalembert.mechanics.symbols.differences import Difference, differences
 from dalembert.mechanics.symbols.grouped_sums import Product, Sum, by_angle, by_inertia, grouped, shortest, times
 from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter, braced
-from dalembert.mechanics.symbols.ring import Polynomial, mapped, mapped_half
+from dalembert.mechanics.symbols.ring import Polynomial, mapped, mapped_half, occurring
 from dalembert.mechanics.symbols.symbolic_mechanism import model
 from dalembert.mechanics.symbols.symbolic_recursion import SymbolicRecursion
 from dalembert.mechanics.symbols.symbolic_regressor import Regressor
@@ -257,7 +257,7 @@ class Equations:
         return closed_form(model(self.robot, "all", self.labels))
 
     @cached_property
-    def steps(self) -> LagrangeSteps:
+    def steps(self) -> list[BodyStep]:
         """Every link and rotor separately, as polynomials: the basis of ``bodies`` and ``derivation``."""
         assert self.form.tree is not None
         return steps_of(self.form.tree)
@@ -285,7 +285,7 @@ class Equations:
             T, U = (to_sympy(x, self._letters) for x in self.energies(step))
             return BodyEquations(J_P, J_O, T, U)
 
-        return {step.label.name: body(step) for step in self.steps.bodies}
+        return {step.label.name: body(step) for step in self.steps}
 
     def energies(self, step: BodyStep) -> tuple[Sum, Sum]:
         """T and U of one body, S (7.20), (7.30), (7.34), (7.35)."""
@@ -318,11 +318,7 @@ class Equations:
 
     def _used(self, f: ClosedForm, *energy: Polynomial) -> list[tuple[int, Letter]]:
         """The letters that occur in B, C, g, friction and ``energy``, with their numbers."""
-        mask = 0
-        for x in (*f.polynomials(), *f.friction, *energy):
-            for m in x.terms:
-                mask |= m
-        used = {f.ring.letters[k].name for k, _ in f.ring.exponents(mask)}
+        used = {f.ring.letters[k].name for k in occurring((*f.polynomials(), *f.friction, *energy))}
         used |= {x.name for law in self._laws for x in law.uses}
         known = [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in used]
         within = {part.name for _, x in known if isinstance(x, Difference) for _, part in x.parts} - used
@@ -391,15 +387,10 @@ class Equations:
         """(text, LaTeX, sum) of a term called B11, C12, g1, tau2, F1, N12, c112 (Christoffel), h112 (7.41), T, U or L."""
         if not isinstance(name, str):
             raise DalembertError(f"a term is {name!r}; it must be a name, such as 'B12', 'g1' or 'tau2'")
-        energies: dict[str, Callable[[], Sum]] = {
-            "T": lambda: self._kinetic(self._B),
-            "U": lambda: by_angle(self.shown.U),
-            "L": lambda: (
-                self._kinetic(self._B) + tuple(replace(p, coefficient=-p.coefficient) for p in by_angle(self.shown.U))
-            ),
-        }
-        if name.strip() in energies:
-            return name.strip(), rf"\mathcal{{{name.strip()}}}", energies[name.strip()]()
+        if (energy := name.strip()) in ("T", "U", "L"):
+            T, U = self._kinetic(self._B), by_angle(self.shown.U)
+            L = T + tuple(replace(p, coefficient=-p.coefficient) for p in U)
+            return energy, rf"\mathcal{{{energy}}}", {"T": T, "U": U, "L": L}[energy]
         match = re.fullmatch(r"(tau|τ|[bcgfhn])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
         digits = [] if match is None else [int(d) for d in (match[2].split(",") if "," in match[2] else match[2])]
         if match is not None and match[1] in ["g", "f", "tau", "τ"] and "," not in match[2]:

@@ -9,8 +9,10 @@ expressions are equal polynomials and terms that cancel on paper cancel here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 from typing import Any
 
 WIDTH = 4
@@ -117,6 +119,13 @@ def halves(x: Coefficient) -> Coefficient:
 def mapped(table: Any, change: Callable[[Polynomial], Any]) -> Any:
     """Nested lists of polynomials with every polynomial changed."""
     return change(table) if isinstance(table, Polynomial) else [mapped(x, change) for x in table]
+
+
+def occurring(polynomials: Iterable[Polynomial]) -> set[int]:
+    """The numbers of the letters that occur in polynomials of one ring."""
+    every = list(polynomials)
+    bits = reduce(or_, (m for x in every for m in x.terms), 0)
+    return {k for k, _ in every[0].ring.exponents(bits)} if every else set()
 
 
 def mapped_half(table: Sequence[Sequence[Any]], change: Callable[[Any], Any]) -> list[list[Any]]:

@@ -177,6 +177,12 @@ def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
     return Mat.of([entries[min(j, k), max(j, k)] for k in range(3)] for j in range(3))
 
 
+def _parameters(body: Inertia | Moments) -> list[Scalar]:
+    """m, m ℓ_C and Î of S (7.77), the tensor's entries in the order of PAIRS."""
+    tensor = body.tensor_at_origin
+    return [body.mass, *body.first_moments, *(tensor[j][k] for j, k in PAIRS)]
+
+
 def _to_z(axis: Vec) -> Mat:
     """A rotation that takes z to ``axis``: the identity, a cyclic permutation of the axes, or the shortest rotation."""
     for sign, k in itertools.product((1, -1), range(3)):
@@ -331,10 +337,8 @@ class _Builder:
 
     def _a(self, index: int) -> Polynomial:
         """The letter a_i from the DH table."""
-        ring = self.letters.ring
-        return ring.known(
-            next(k for k, known in enumerate(ring.letters) if known.name == f"a_{self.letters.label(index)}")
-        )
+        ring, name = self.letters.ring, f"a_{self.letters.label(index)}"
+        return next(ring.known(k) for k, known in enumerate(ring.letters) if known.name == name)
 
     def _links(self) -> tuple[dict[str, tuple[str, SymbolicInertia]], dict[str, Polynomial]]:
         """By name of the link: its label with its inertia, and the share of its weight that the joints support."""
@@ -377,21 +381,13 @@ class _Builder:
 
     def _augmented_letters(self, i: int) -> list[Letter]:
         """m, m ℓ_C and Î of augmented link i, S (7.77), the tensor's entries in the order of PAIRS."""
-        body, k = self.numbers.bodies[i].inertia, self.letters.label(i + 1)
-        entries = {"m": (body.mass, "mass of {}")}
-        for c, axis in zip(body.first_moments, AXES, strict=True):
-            entries[f"m{axis}"] = c, f"first moment of {{}}, {axis}"
-        for j, l in PAIRS:
-            axes = AXES[j] + AXES[l]
-            entries[f"I{axes}"] = body.tensor_at_origin[j][l], f"tensor entry {axes} of {{}}"
+        k = self.letters.label(i + 1)
+        whose = f"of augmented link {k}"
+        meanings = {"m": f"mass {whose}"} | {f"m{x}": f"first moment {whose}, {x}" for x in AXES}
+        meanings |= {f"I{axes}": f"tensor entry {axes} {whose}" for axes in (AXES[j] + AXES[l] for j, l in PAIRS)}
         return [
-            replace(
-                parameter_letter(f"{kind}_{k}"),
-                index=i + 1,
-                value=float(x),
-                meaning=meaning.format(f"augmented link {k}"),
-            )
-            for kind, (x, meaning) in entries.items()
+            replace(parameter_letter(f"{kind}_{k}"), index=i + 1, value=float(x), meaning=meaning)
+            for x, (kind, meaning) in zip(_parameters(self.numbers.bodies[i].inertia), meanings.items(), strict=True)
         ]
 
     def _pi(self, tree: Mechanism) -> list[tuple[Letter, Polynomial]]:
@@ -399,11 +395,8 @@ class _Builder:
         out: list[tuple[Letter, Polynomial]] = []
         ring, numbers = self.letters.ring, self.letters.parameters == "numbers"
         for i, body in enumerate(tree.bodies):
-            own, letters = body.inertia, self._augmented_letters(i)
-            tensor = own.tensor_at_origin
-            values = [own.mass, *own.first_moments, *(tensor[j][k] for j, k in PAIRS)]
-            if numbers:
-                values = [x.value for x in letters]
+            letters = self._augmented_letters(i)
+            values = [x.value for x in letters] if numbers else _parameters(body.inertia)
             if body.has_rotor:
                 letters.append(replace(parameter_letter(f"Im_{self.letters.label(i + 1)}"), index=i + 1))
                 values.append(body.rotor_inertia)

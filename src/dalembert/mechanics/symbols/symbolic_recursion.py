@@ -6,25 +6,26 @@ The recursion is written for augmented links, as in S: m_i, ℓ_Ci and Ī_i are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from dalembert.base.algebra.vectors import Mat, Vec
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import Angle
-from dalembert.mechanics.equations.recursion import NewtonEulerSteps, recursion
-from dalembert.mechanics.symbols.closed_form import GroupPlace, JointCircles, group_places, replace_pairs
+from dalembert.mechanics.equations.recursion import recursion
+from dalembert.mechanics.symbols.closed_form import Circles, GroupPlace, group_places, replace_products
 from dalembert.mechanics.symbols.grouped_sums import Sum, grouped
 from dalembert.mechanics.symbols.names import Letter
-from dalembert.mechanics.symbols.ring import FIELD, Polynomial
+from dalembert.mechanics.symbols.ring import FIELD, Polynomial, occurring
 from dalembert.mechanics.symbols.symbolic_mechanism import AXES, model
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.mechanics.symbols.write import Text, broken
 from dalembert.robot.model.inertia import Inertia, steiner
-from dalembert.robot.model.mechanism import mechanism
+from dalembert.robot.model.mechanism import Mechanism, mechanism
 from dalembert.robot.model.robot import Robot
 
 MOST = 4  # joints: with more, the vectors fill pages
@@ -72,17 +73,18 @@ class SymbolicRecursion:
         numbers = parameters == "numbers"
         inertias = [body.inertia if numbers else self._inertia(i, body.inertia) for i, body in enumerate(whole.bodies)]
         augmented = (replace(body, inertia=x, link=x) for body, x in zip(tree.bodies, inertias, strict=True))
-        circles = JointCircles(self._model)
+        circles = Circles(ring, self._model.q, self._model.phases)
         places = group_places(self._model, circles)
         q = [
             Angle(*circles({i + 1: 1})) if body.revolute else self._model.slides[i]
             for i, body in enumerate(tree.bodies)
         ]
         steps = recursion(replace(tree, bodies=tuple(augmented)), q, self._model.qd, self._model.qdd)
-        short, zero = _Sums(circles, places), ring.number(0)
+        short, zero = _Sums(circles, tree, places), ring.number(0)
         self._steps = {
-            f.name: [Vec(short(x + zero) for x in v) for v in getattr(steps, f.name)]
-            for f in fields(NewtonEulerSteps)[:-1]
+            name: [Vec(short(x + zero) for x in v) for v in vectors]
+            for name, vectors in steps._asdict().items()
+            if name != "tau"
         }
         self._tau = [short(x + y) for x, y in zip(steps.tau, self._model.further, strict=True)]
 
@@ -139,7 +141,7 @@ class SymbolicRecursion:
             return to_sympy(_by_motion(self._model.exact(x)), self._letters)
 
         everywhere = [*self._tau, *(x for vectors in self._steps.values() for v in vectors for x in v)]
-        used = {k for x in everywhere for m in x.terms for k, _ in x.ring.exponents(m)}
+        used = occurring(everywhere)
         return {
             self._letters[letter.number]: sympy.cancel(expression(moment) / expression(mass))
             for letter, moment, mass in self._named
@@ -180,10 +182,11 @@ def _by_motion(x: Polynomial) -> Sum:
 class _Sums:
     """Writes c_1 c_2 − s_1 s_2 as c_12 for consecutive joints with parallel axes."""
 
-    def __init__(self, circles: JointCircles, places: Sequence[GroupPlace]) -> None:
-        self.circles = circles
-        self.pairs: list[tuple[dict[int, int], dict[int, int]]] = []
-        bodies = circles.model.tree.bodies
+    def __init__(self, circles: Circles, tree: Mechanism, places: Sequence[GroupPlace]) -> None:
+        self.circles, bodies = circles, tree.bodies
+        self.pairs: list[
+            tuple[dict[int, int], dict[int, int]]
+        ] = []  # the angle of the joints before, negative, and the next
         runs: list[list[tuple[int, int]]] = []  # joints with parallel axes up to each, with their directions
         for i, at in enumerate(places):
             p = bodies[i].parent
@@ -194,19 +197,16 @@ class _Sums:
                 if len(run) > length:
                     *first, (joint, sigma) = run[-length - 1 :]
                     sense = first[0][1]
-                    pair = {j: s * sense for j, s in first}, {joint: sigma * sense}
+                    pair = {j: -s * sense for j, s in first}, {joint: sigma * sense}
                     if pair not in self.pairs:
                         self.pairs.append(pair)
 
     def __call__(self, x: Polynomial) -> Polynomial:
         for a, b in self.pairs:
-            x = self._sum(x, a, b)
+            terms, (letters,) = (
+                dict(x.terms),
+                math.prod((*self.circles(a), *self.circles(b)), start=x.ring.number(1)).terms,
+            )
+            replace_products(terms, self.circles, a, b, FIELD * letters)
+            x = Polynomial(x.ring, terms) * x.ring.number(1)  # squares of new sines are reduced
         return x
-
-    def _sum(self, x: Polynomial, a: dict[int, int], b: dict[int, int]) -> Polynomial:
-        """c_a c_b − s_a s_b → cos(φ_a + φ_b) and s_a c_b + c_a s_b → sin(φ_a + φ_b)."""
-        (ca, sa), (cb, sb), (c, s) = self.circles(a), self.circles(b), self.circles({**a, **b})
-        terms, (letters,) = dict(x.terms), (ca * sa * cb * sb).terms
-        replace_pairs(terms, ca * cb, -(sa * sb), lambda: c, FIELD * letters)
-        replace_pairs(terms, sa * cb, ca * sb, lambda: s, FIELD * letters)
-        return Polynomial(x.ring, terms) * x.ring.number(1)  # squares of new sines are reduced

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.mechanics.symbols.closed_form import ClosedForm
 from dalembert.mechanics.symbols.differences import differences
 from dalembert.mechanics.symbols.grouped_sums import Sum, by_inertia, grouped
 from dalembert.mechanics.symbols.names import Letter
-from dalembert.mechanics.symbols.ring import Polynomial
+from dalembert.mechanics.symbols.ring import Polynomial, occurring
 from dalembert.mechanics.symbols.symbolic_mechanism import model
 from dalembert.mechanics.symbols.sympy_form import angles_of, letters_of, matrix_of
 from dalembert.mechanics.symbols.sympy_package import sympy
 from dalembert.mechanics.symbols.write import MOTION, Latex, Text, aligned, broken
 from dalembert.robot.model.robot import Robot
-
-if TYPE_CHECKING:
-    import sympy
 
 
 class Regressor:
@@ -124,8 +121,7 @@ def parameters_with_payload(robot: Robot) -> list[tuple[str, str]]:
     ring, spelt = differences(symbolic.ring, [x for _, x in symbolic.pi], {}, spelt=True)
     out = []
     for name, x in symbolic.pi:
-        letters = {symbolic.ring.letters[k].name for m in x.terms for k, _ in symbolic.ring.exponents(m)}
-        if any(re.fullmatch(r"[mIl]_L\w*", letter) for letter in letters):
+        if any(re.fullmatch(r"[mIl]_L\w*", symbolic.ring.letters[k].name) for k in occurring([x])):
             out.append((name.text, Text().line(ring, by_inertia(spelt(x)))))
     return out
 
@@ -137,7 +133,7 @@ def _columns(
     ring, torques = augmented.ring, [_torque(augmented, i) for i in range(augmented.n)]
     inertial = {name.name: k for k, (name, _) in enumerate(form.pi)}
     expressions = {name.name: x for name, x in form.pi}
-    in_friction = sorted(k for x in augmented.friction for m in x.terms for k, _ in ring.exponents(m))
+    in_friction = occurring(augmented.friction)
     known = {letter.name: form.ring.known(k) for k, letter in enumerate(form.ring.letters)}
     order = {k: (letter.index, inertial.get(letter.name, len(inertial)), k) for k, letter in enumerate(ring.letters)}
     linear = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalembert.mechanics.symbols.differences import Difference
 from dalembert.mechanics.symbols.grouped_sums import Product, Sum
@@ -11,9 +11,6 @@ from dalembert.mechanics.symbols.laws import Function
 from dalembert.mechanics.symbols.names import TRIGONOMETRIC, Letter
 from dalembert.mechanics.symbols.ring import Polynomial, Ring
 from dalembert.mechanics.symbols.sympy_package import sympy
-
-if TYPE_CHECKING:
-    import sympy
 
 
 def letters_of(ring: Ring, qd: Sequence[Polynomial]) -> list[Any]:

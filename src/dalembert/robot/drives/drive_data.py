@@ -134,11 +134,8 @@ class Motor(DrivePart):
         settle(self, phases=int(self.phases))
         for key in ("continuous_curve", "peak_curve"):
             settle(self, **{key: self._points(key, getattr(self, key))})
-        for small, large in (
-            ("rated_torque", "peak_torque"),
-            ("stall_torque", "peak_torque"),
-            ("rated_speed", "max_speed"),
-        ):
+        below = {"rated_torque": "peak_torque", "stall_torque": "peak_torque", "rated_speed": "max_speed"}
+        for small, large in below.items():
             low, high = getattr(self, small), getattr(self, large)
             if low is not None and high is not None and high < low:
                 unit = "N m" if large == "peak_torque" else "rad/s"

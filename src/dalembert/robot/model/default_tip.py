@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from dalembert.base.wording import some
-from dalembert.robot.model.joint_paths import path_to
+from dalembert.robot.model.loop_joints import path_to
 from dalembert.robot.model.robot_notes import Note
 
 if TYPE_CHECKING:

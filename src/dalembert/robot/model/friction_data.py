@@ -35,7 +35,8 @@ class Friction:
         terms: list[Term] = []
         for name, value in {"viscous": viscous, "coulomb": coulomb, **others}.items():
             _check_name(name)
-            terms += [x if isinstance(x, TERMS[name]) else TERMS[name].read(x) for x in _several(value)]
+            several = isinstance(value, (list, tuple)) and any(isinstance(x, (Mapping, Term)) for x in value)
+            terms += [x if isinstance(x, TERMS[name]) else TERMS[name].read(x) for x in (value if several else [value])]
         settle(self, terms=_ordered(terms))
 
     @classmethod
@@ -93,12 +94,6 @@ def _check_name(name: str) -> None:
     if name not in TERMS:
         known = ", ".join(TERMS) + nearest(name, list(TERMS))
         raise RobotError(f"there is no friction term '{name}'; known terms are {known}")
-
-
-def _several(value: Any) -> list[Any]:
-    """The terms given under one name; a list of tables gives several."""
-    several = isinstance(value, (list, tuple)) and any(isinstance(x, (Mapping, Term)) for x in value)
-    return list(value) if several else [value]
 
 
 def _ordered(terms: list[Term]) -> tuple[Term, ...]:

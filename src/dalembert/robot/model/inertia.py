@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import add, sub
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.algebra.records import number, settle
@@ -190,19 +192,15 @@ class Moments:
 
     def __add__(self, other: Inertia | Moments) -> Moments:
         """The two bodies combined into one."""
-        return Moments(
-            self.mass + other.mass,
-            self.first_moments + other.first_moments,
-            self.second_moments + other.second_moments,
-        )
+        return self._each(add, other)
 
     def __sub__(self, other: Inertia | Moments) -> Moments:
         """The remaining body after ``other`` has been removed."""
-        return Moments(
-            self.mass - other.mass,
-            self.first_moments - other.first_moments,
-            self.second_moments - other.second_moments,
-        )
+        return self._each(sub, other)
+
+    def _each(self, f: Callable[[Any, Any], Any], other: Inertia | Moments) -> Moments:
+        names = ("mass", "first_moments", "second_moments")
+        return Moments(*(f(getattr(self, name), getattr(other, name)) for name in names))
 
     def scaled(self, share: float) -> Moments:
         """A share of the body, with the same mass distribution."""

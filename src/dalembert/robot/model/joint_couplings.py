@@ -12,8 +12,9 @@ and a coordinate that is not a joint of the mechanism needs no special treatment
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.algebra.records import settle
@@ -21,10 +22,12 @@ from dalembert.base.files.file_bounds import COUPLED_JOINTS, COUPLINGS, at_most
 from dalembert.base.tables.located import finite_float
 from dalembert.base.wording import nearest, shown, some
 from dalembert.errors import RobotError
+from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.loop_joints import joints_around
+from dalembert.robot.model.placement import Placement
 
 if TYPE_CHECKING:
-    from dalembert.robot.model.robot import Joint, Limits, Robot
+    from dalembert.robot.model.robot import Joint, Limits, Link, Robot
 
 Row = tuple[float, ...]
 DEGREE = 16  # largest degree of a polynomial; MJCF has 4
@@ -230,6 +233,33 @@ def singular(matrix: Any) -> bool:
 # -- on a robot ----------------------------------------------------------------------------------
 
 
+def with_motors(
+    links: Sequence[Link], joints: Sequence[Joint], couplings: Sequence[Coupling]
+) -> tuple[tuple[Link, ...], tuple[Joint, ...], tuple[Coupling, ...]]:
+    """Links, joints and couplings, extended by a joint and a massless link for every motor named in the couplings.
+
+    Motor k is mounted on the link that carries joint k, precedes this joint, and takes over its rotor.
+    """
+    every_link, every_joint, on_motors = list(links), list(joints), []
+    if isinstance(couplings, Coupling) or not all(isinstance(x, Coupling) for x in couplings):
+        raise RobotError(f"a robot has couplings = {shown(couplings)}; it must be a list of Coupling")
+    for coupling in couplings:
+        for k, motor in enumerate(coupling.motors):
+            name = coupling.joints[k]
+            place = next((i for i, joint in enumerate(every_joint) if joint.name == name), None)
+            if place is None:
+                raise RobotError(f"{coupled(coupling.joints)}: {unknown_joint(name, [joint.name for joint in joints])}")
+            joint, link = every_joint[place], every_link[0]
+            body = f"{motor}:rotor"
+            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True, weight=1.0))
+            limits = coupling.limits[k] if coupling.limits else type(joint.limits)()
+            turns = replace(joint, name=motor, child=body, offset=0.0, link_frame=Placement(), limits=limits)
+            undriven = replace(joint, rotor=None, motor=None, gear=None)
+            every_joint[place : place + 1] = [replace(turns, friction=type(joint.friction)()), undriven]
+        on_motors.append(replace(coupling, of=coupling.motors, motors=(), limits=()) if coupling.motors else coupling)
+    return tuple(every_link), tuple(every_joint), tuple(on_motors)
+
+
 def unknown_joint(name: str, known: Sequence[str]) -> str:
     """What a message says of a joint that does not exist."""
     return f"there is no joint '{name}'; the joints are {some(known)}{nearest(name, known)}"
@@ -256,9 +286,11 @@ def check_couplings(robot: Robot) -> None:
                 leaders = " and ".join(f"joint '{leader}'" for leader in follows[name].of) or "no joint (it is fixed)"
                 raise RobotError(f"{place}: joint '{name}' already follows {leaders}; remove one of the couplings")
             follows[name] = coupling
-    ordered = {name for coupling in in_order(robot.couplings) for name in coupling.joints}
-    if stuck := {name: coupling for name, coupling in follows.items() if name not in ordered}:
-        raise RobotError(f"{where}: joints follow one another in a cycle: {_circle(stuck)}; remove one coupling")
+    try:
+        TopologicalSorter({name: coupling.of for name, coupling in follows.items()}).prepare()
+    except CycleError as problem:
+        cycle = " follows ".join(map(repr, reversed(problem.args[1])))
+        raise RobotError(f"{where}: joints follow one another in a cycle: {cycle}; remove one coupling") from None
     if follows and all(joint.name in follows for joint in robot.joints if joint.moves):
         raise RobotError(
             f"{where}: every joint is coupled to another or fixed, so no joint is left for a motor to move; "
@@ -266,34 +298,17 @@ def check_couplings(robot: Robot) -> None:
         )
 
 
-def _circle(follows: Mapping[str, Coupling]) -> str:
-    """A cycle among joints that all follow one another, as text."""
-    way = [next(iter(follows))]
-    while way[-1] not in way[:-1]:
-        way.append(next(leader for leader in follows[way[-1]].of if leader in follows))
-    return " follows ".join(map(repr, way[way.index(way[-1]) :]))
-
-
 def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:
-    """The couplings sorted so that each comes after those whose joints it follows; couplings in a cycle are left out.
+    """The couplings sorted so that each comes after those whose joints it follows.
 
     >>> [c.text for c in in_order([Coupling("c", "b"), Coupling("b", "a")])]
     ['b = a', 'c = b']
     """
     place = {name: k for k, coupling in enumerate(couplings) for name in coupling.joints}
-    behind: list[list[int]] = [[] for _ in couplings]
-    missing = [0] * len(couplings)
+    sorter = TopologicalSorter(dict.fromkeys(range(len(couplings)), ()))  # their order, where couplings leave it open
     for k, coupling in enumerate(couplings):
-        for before in {place[name] for name in coupling.of if name in place}:
-            behind[before].append(k)
-            missing[k] += 1
-    out = [k for k, count in enumerate(missing) if not count]
-    for k in out:  # grows during the loop
-        for after in behind[k]:
-            missing[after] -= 1
-            if not missing[after]:
-                out.append(after)
-    return [couplings[k] for k in out]
+        sorter.add(k, *(place[name] for name in coupling.of if name in place))
+    return [couplings[k] for k in sorter.static_order()]
 
 
 def followers(robot: Robot) -> dict[str, Coupling]:

@@ -17,7 +17,6 @@ from dalembert.base.algebra.vectors import ZERO, Vec, VecLike
 from dalembert.base.files.file_bounds import LINKS_IN_LOOPS, LOOPS, at_most
 from dalembert.base.wording import shown, some
 from dalembert.errors import RobotError
-from dalembert.robot.model.joint_paths import path_to
 from dalembert.robot.model.placement import Placement, unit, vector
 
 if TYPE_CHECKING:
@@ -245,3 +244,22 @@ def loop_of(data: Any) -> Loop:
         return Loop(**fields)
     except TypeError as problem:
         raise RobotError(f"this is not a valid loop: {str(problem).removeprefix('Loop.__init__() ')}") from None
+
+
+def path_to(robot: Robot, link: str) -> list[Joint]:
+    """The joints from the root to a link."""
+    above = {joint.child: joint for joint in robot.joints}
+    path: list[Joint] = []
+    while link in above:
+        path.append(above[link])
+        link = above[link].parent
+    return path[::-1]
+
+
+def links_behind(robot: Robot, link: str) -> set[str]:
+    """A link and all links in its sub-tree."""
+    links = {link}
+    for joint in robot.joints:  # parents precede children
+        if joint.parent in links:
+            links.add(joint.child)
+    return links

@@ -10,10 +10,9 @@ from dalembert.base.wording import nearest, some
 from dalembert.errors import DalembertError
 from dalembert.robot.model.loop_joints import Loop
 from dalembert.robot.model.placement import Placement
-from dalembert.robot.model.robot import Joint, Robot
+from dalembert.robot.model.robot import Frame, Joint, Robot
 
-AXES = "xyz"
-OF_TIP = "the tip on its link"
+Part = Joint | Loop | Frame
 
 
 def loop_lengths(robot: Robot) -> dict[str, float]:
@@ -24,26 +23,19 @@ def loop_lengths(robot: Robot) -> dict[str, float]:
     >>> loop_lengths(da.load("five-bar").robot)["x of joint elbow1 on the link before"]
     0.22
     """
-    if not robot.loops:
-        return {}
-    lengths: dict[str, float] = {}
-    parts: list[Joint | Loop] = [*robot.tree_joints, *robot.loops]
-    for part in parts:
-        for name, words in _words(part).items():
-            lengths |= _nonzero(words, getattr(part, name))
     assert robot.tip is not None
-    return lengths | _nonzero(OF_TIP, robot.tip.placement)
+    parts: list[Part] = [*robot.tree_joints, *robot.loops, robot.tip] if robot.loops else []
+    places = [(words, getattr(part, key).translation) for part in parts for key, words in _words(part).items()]
+    return {f"{x} of {words}": float(v) for words, at in places for x, v in zip("xyz", at, strict=True) if v}
 
 
-def _words(part: Joint | Loop) -> dict[str, str]:
+def _words(part: Part) -> dict[str, str]:
     """{placement whose lengths can be changed: its name}."""
     if isinstance(part, Loop):
         return {f"placement_{k}": f"loop {part.name} on link {getattr(part, f'link_{k}')}" for k in "ab"}
+    if isinstance(part, Frame):
+        return {"placement": "the tip on its link"}
     return {"placement": f"joint {part.name} on the link before", "link_frame": f"link frame of joint {part.name}"}
-
-
-def _nonzero(words: str, placement: Placement) -> dict[str, float]:
-    return {f"{x} of {words}": float(v) for x, v in zip(AXES, placement.translation, strict=True) if v}
 
 
 def with_loop_lengths(robot: Robot, lengths: Mapping[str, float]) -> Robot:
@@ -56,17 +48,12 @@ def with_loop_lengths(robot: Robot, lengths: Mapping[str, float]) -> Robot:
             )
 
     def moved(part: Any) -> Any:
-        places = {name: _moved(getattr(part, name), words, lengths) for name, words in _words(part).items()}
+        places = {}
+        for key, words in _words(part).items():
+            old = getattr(part, key)
+            at = [lengths.get(f"{x} of {words}", v) for x, v in zip("xyz", old.translation, strict=True)]
+            places[key] = Placement(old.rotation, at)
         return replace(part, **places)
 
-    assert robot.tip is not None
-    tip = replace(robot.tip, placement=_moved(robot.tip.placement, OF_TIP, lengths))
-    return robot.replace(joints=tuple(map(moved, robot.joints)), loops=tuple(map(moved, robot.loops)), tip=tip)
-
-
-def _moved(placement: Placement, words: str, lengths: Mapping[str, float]) -> Placement:
-    names = [f"{x} of {words}" for x in AXES]
-    if not set(names) & set(lengths):
-        return placement
-    translation = [lengths.get(name, float(v)) for name, v in zip(names, placement.translation, strict=True)]
-    return Placement(placement.rotation, tuple(translation))
+    joints, loops = tuple(map(moved, robot.joints)), tuple(map(moved, robot.loops))
+    return robot.replace(joints=joints, loops=loops, tip=moved(robot.tip))

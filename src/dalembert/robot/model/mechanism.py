@@ -148,12 +148,8 @@ class Mechanism:
     @property
     def lifted(self) -> Mechanism:
         """The same tree with only the masses whose weight is compensated."""
-        bodies = (
-            replace(
-                body.bare, inertia=body.lifted, link=body.lifted, rotor_inertia=0.0, rotor_mass=0.0, lifted=Inertia()
-            )
-            for body in self.bodies
-        )
+        none: Any = {"rotor_inertia": 0.0, "rotor_mass": 0.0, "lifted": Inertia()}
+        bodies = (replace(body.bare, inertia=body.lifted, link=body.lifted, **none) for body in self.bodies)
         return replace(self, bodies=tuple(bodies))
 
     # -- coordinates: those of the tree itself, q = γ(q); a closed chain has the same interface with other coordinates

@@ -14,32 +14,22 @@ A further kind is one row of ``VIRTUAL``: TOML files may then use it as the type
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 
 from dalembert.base.algebra.vectors import IDENTITY, Mat, VecLike, X, Y, Z
-from dalembert.robot.model.joint_couplings import Coupling, finite
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint, JointType, Link, Robot
 
-_SLIDES: tuple[tuple[str, JointType, VecLike], ...] = (
-    ("x", "prismatic", X),
-    ("y", "prismatic", Y),
-    ("z", "prismatic", Z),
-)
-_TURNS: tuple[tuple[str, JointType, VecLike], ...] = (
-    ("yaw", "continuous", Z),
-    ("pitch", "continuous", Y),
-    ("roll", "continuous", X),
-)
-VIRTUAL: dict[str, tuple[tuple[str, JointType, VecLike], ...]] = {
+Steps = tuple[tuple[str, JointType, VecLike], ...]  # (name, type, axis) of the joints of one variable
+_SLIDES: Steps = (("x", "prismatic", X), ("y", "prismatic", Y), ("z", "prismatic", Z))
+_TURNS: Steps = (("yaw", "continuous", Z), ("pitch", "continuous", Y), ("roll", "continuous", X))
+VIRTUAL: dict[str, Steps] = {
     "planar": (*_SLIDES[:2], _TURNS[0]),
     "floating": (*_SLIDES, *_TURNS),
     "ball": _TURNS,
     "cylindrical": (_SLIDES[2], _TURNS[0]),
 }
-SINGULAR = "is singular at pitch = ±90°, where the axes of yaw and roll coincide"
 
 
 def virtual_joints(whole: Joint, kind: str) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
@@ -63,27 +53,6 @@ def virtual_joints(whole: Joint, kind: str) -> tuple[tuple[Link, ...], tuple[Joi
     joints[0] = replace(joints[0], placement=whole.placement @ turned)
     joints[-1] = replace(joints[-1], link_frame=turned.inverse @ whole.link_frame)
     return links, tuple(joints)
-
-
-def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
-    """A helical joint as modelled: its revolute and prismatic joints, the link between them, and their coupling.
-
-    joint  the revolute joint
-    pitch  advance along the axis per turn (m); negative for a left-handed thread
-    """
-    advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
-    between = Link(f"{joint.name}:turned", massless=True)
-    turn = replace(joint, child=between.name, link_frame=Placement())
-    slide = Joint(f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis)
-    slide = replace(slide, link_frame=joint.link_frame)
-    return [turn, slide], between, Coupling(slide.name, joint.name, advance)
-
-
-def virtual_note(name: str, kind: str) -> str:
-    """The note of a reader on a joint that it replaced by virtual joints."""
-    words = ", ".join(f"{name}/{word}" for word, _, _ in VIRTUAL[kind])
-    singular = f"; it {SINGULAR}" if set(_TURNS) <= set(VIRTUAL[kind]) else ""
-    return f"the {kind} joint '{name}' is replaced by {words}{singular}"
 
 
 def parts_of(robot: Robot, name: str) -> list[str]:

@@ -26,11 +26,7 @@ class ModelWarning(UserWarning):
     """A robot file contains something that affects torques but is not modelled, or that is probably a mistake."""
 
 
-def check(
-    robot: Robot,
-    physical: Literal["error", "warn"] = "error",
-    remedy: str = WARN,
-) -> Robot:
+def check(robot: Robot, physical: Literal["error", "warn"] = "error", remedy: str = WARN) -> Robot:
     """The robot itself, after all checks have passed.
 
     Non-finite numbers, matrices that are not rotations and negative masses are errors.

@@ -1,7 +1,7 @@
 """The robot as described by its file: an immutable tree of links and joints, in SI units.
 
 A :class:`Robot` contains what the file states. Two steps of loading complete it: motors that a coupling names become
-joints (:mod:`dalembert.robot.model.motor_joints`), and where no tip is named one is chosen
+joints (:func:`dalembert.robot.model.joint_couplings.with_motors`), and where no tip is named one is chosen
 (:mod:`dalembert.robot.model.default_tip`). The form used by the equations of motion (fixed joints merged, rotors counted
 with the links that carry them) is derived from it by :func:`dalembert.robot.model.mechanism.mechanism`.
 """
@@ -23,14 +23,13 @@ from dalembert.errors import RobotError
 from dalembert.robot.drives.drive_data import Gear as Gear
 from dalembert.robot.drives.drive_data import Motor as Motor
 from dalembert.robot.drives.drive_data import of_rotor
+from dalembert.robot.model import joint_couplings
 from dalembert.robot.model.default_tip import default_tip, tip_note
 from dalembert.robot.model.friction_data import Friction as Friction
 from dalembert.robot.model.inertia import Inertia as Inertia
 from dalembert.robot.model.joint_couplings import Coupling as Coupling
-from dalembert.robot.model.joint_couplings import check_couplings, check_with_loops, followers, with_led_limits
 from dalembert.robot.model.loop_joints import Loop as Loop
 from dalembert.robot.model.loop_joints import check_loops, loop_of
-from dalembert.robot.model.motor_joints import with_motors
 from dalembert.robot.model.omitted_terms import omissions
 from dalembert.robot.model.placement import Placement as Placement
 from dalembert.robot.model.placement import unit, vector
@@ -311,7 +310,7 @@ class Robot:
     kept: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        links, joints, couplings = with_motors(self.links, self.joints, self.couplings)
+        links, joints, couplings = joint_couplings.with_motors(self.links, self.joints, self.couplings)
         settle(self, links=links, joints=joints, couplings=couplings, omitted=omissions(self.omitted))
         settle(self, **{key: tuple(getattr(self, key)) for key in ("loops", "notes", "left_out", "kept")})
         settle(self, gravity=vector(self.gravity, "gravity"), joints=_in_order(self))
@@ -319,11 +318,11 @@ class Robot:
             settle(self, tip=Frame("tip", default_tip(self)))
         elif self.tip.link not in {link.name for link in self.links}:
             raise RobotError(f"robot '{self.name}': the tip is on link '{self.tip.link}', which does not exist")
-        check_couplings(self)
+        joint_couplings.check_couplings(self)
         if self.loops:
             settle(self, loops=check_loops(self))
         if self.couplings:
-            check_with_loops(self)
+            joint_couplings.check_with_loops(self)
             assert self.moving_joints  # raises if limits leave no range of motion
         if self.loops or self.couplings:
             self._check_friction()
@@ -372,9 +371,9 @@ class Robot:
         In closed chains these are the actuated joints. The limits of a joint are tightened so that joints that follow
         it linearly stay within theirs.
         """
-        dependent = followers(self).keys() | {name for loop in self.loops for name in loop.passive}
+        dependent = joint_couplings.followers(self).keys() | {name for loop in self.loops for name in loop.passive}
         independent = tuple(joint for joint in self.tree_joints if joint.name not in dependent)
-        return with_led_limits(self, independent) if self.couplings else independent
+        return joint_couplings.with_led_limits(self, independent) if self.couplings else independent
 
     @property
     def joint_letters(self) -> str:

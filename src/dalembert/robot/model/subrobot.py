@@ -9,13 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalembert.base.algebra.vectors import VecLike
 from dalembert.base.tables.located import finite_float
 from dalembert.base.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_couplings import Coupling, followers, in_order
-from dalembert.robot.model.joint_paths import links_behind, path_to
-from dalembert.robot.model.loop_joints import Loop, joints_around
+from dalembert.robot.model.loop_joints import Loop, joints_around, links_behind, path_to
 from dalembert.robot.model.mechanism import rotor_body
 from dalembert.robot.model.multi_dof_joints import parts_of
 from dalembert.robot.model.placement import Placement
@@ -232,7 +230,9 @@ def rooted(robot: Robot, root: str) -> Robot:
     stands = whole.base
     for joint in path_to(whole, root):
         stands = stands @ joint.placement @ joint.moved(0.0) @ joint.link_frame
-    gravity = _clean(stands.rotation.T @ whole.gravity)
+    gravity = stands.rotation.T @ whole.gravity
+    least = 1e-15 * max(map(abs, gravity))
+    gravity = type(gravity)(0.0 if abs(x) <= least else x for x in gravity)  # exact zeros, no rounding errors
     notes = [*whole.notes[:before], *without(whole.notes[before:], "locked outside")]
     if max(map(abs, gravity - whole.gravity)) > 1e-12:
         notes.append(f"gravity in the axes of the root '{root}': {' '.join(f'{x:.6g}' for x in gravity)} m/s²")
@@ -251,12 +251,6 @@ def rooted(robot: Robot, root: str) -> Robot:
     payload = robot.payload if held_here else None
     whole = replace(whole, **part, base=Placement(), gravity=gravity, tip=tip, payload=payload, notes=tuple(notes))
     return whole if tip is not None else whole.with_tip_note()
-
-
-def _clean(v: VecLike) -> VecLike:
-    """A direction with exact zeros in place of rounding errors."""
-    size = max(map(abs, v))
-    return type(v)(0.0 if abs(x) <= 1e-15 * size else x for x in v)
 
 
 def chained(robot: Robot) -> Robot:

@@ -29,8 +29,7 @@ from dalembert.robot.model.plausibility import ModelWarning
 from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.robot_builder import RobotBuilder
-from dalembert.robot.readers.shape_inertia import read_body
-from dalembert.robot.readers.table_parts import INERTIA_KEYS, read_joint_parts, with_unused_notes
+from dalembert.robot.readers.table_parts import INERTIA_KEYS, read_body, read_joint_parts, with_unused_notes
 
 CONVENTIONS = ("standard", "modified")
 HELICAL = "helical"  # a revolute joint and a prismatic joint that follows it: two joints of the robot

@@ -38,7 +38,6 @@ COLUMNS = (
         for x in "xyz"
     ),
     *(Column(f"inertia {k}", f"i{k} j{k} ic{k}", "kg m²") for k in ("xx", "yy", "zz", "xy", "xz", "yz")),
-    Column("shapes", "shape linkshapes linkshape"),
     Column("rotor inertia", "im jm motorinertia inertiarotor inertiamotor jmotor imotor jr", "kg m²"),
     Column("rotor mass", "motormass", "kg"),
     Column("gear", "gearratio ratio kr n reduction gr übersetzung rapport", "rad/rad", "rad/m"),

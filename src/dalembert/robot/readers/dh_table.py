@@ -17,20 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.base.files.file_bounds import LINKS, NAME, TABLE_COLUMNS, at_most
-from dalembert.base.files.safe_toml import parse_tables
 from dalembert.base.tables.cells import HeadedCells, headed, is_comment, tables_in
 from dalembert.base.tables.cells import Row as CellRow
-from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, check_once, compact, is_number
-from dalembert.base.tables.located import Table
+from dalembert.base.tables.columns import EMPTY, LONGEST_CELL, Cell, Column, Heading, check_once, compact, is_number
 from dalembert.base.wording import errors_at, nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.friction_data import Friction
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.robot import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
-from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.dh import CONVENTIONS, Row, frame_of, from_dh
 from dalembert.robot.readers.dh_columns import COLUMNS, GEOMETRY, MEANING, ends, variable, vector
-from dalembert.robot.readers.shape_inertia import read_body
 from dalembert.robot.readers.table_parts import symmetric
 
 TYPES = {
@@ -45,16 +41,8 @@ CONVENTION_WORDS = {
 }
 KEYS = [column.key for column in COLUMNS]
 ENDS = ("flange", "tool", "tcp", "ee", "tip", "end effector", "end-effector")  # names of a row without a joint
-DYNAMIC_WORDS = (
-    "mass",
-    "inertia",
-    "friction",
-    "damping",
-    "spring",
-    "stiffness",
-    "payload",
-    "rotor",
-)  # these affect torques
+# words in the headings of columns that affect torques
+DYNAMIC_WORDS = ("mass", "inertia", "friction", "damping", "spring", "stiffness", "payload", "rotor")
 TOTALS = ("total", "sum", "summe", "gesamt", "σ", "∑")
 _SETTING = re.compile(r"\W*(?P<key>convention|dh convention|name|gravity)\s*[:=]\s*(?P<value>.+?)\W*", re.IGNORECASE)
 
@@ -71,6 +59,13 @@ def read_dh_table(path: str | os.PathLike[str], convention: str | None = None) -
             f"'joint, type, a [mm], alpha [deg], d [mm], theta [deg]', with at least two of {', '.join(GEOMETRY)}"
         )
     return _DHTable(table, Path(path), convention).robot()
+
+
+class _RowCells(dict[str, Cell]):
+    """The cells of a row by column; those of columns that the table does not have are blank."""
+
+    def __missing__(self, key: str) -> Cell:
+        return Cell("", Heading(Column(key), key, 0), "", False)
 
 
 class _DHTable:
@@ -210,7 +205,7 @@ class _DHTable:
         rows, tip = [], None
         for k, numbered in enumerate(table):
             number, at = numbered[0], self.cells.at(numbered[0])
-            cells = self.cells.under(self.columns, numbered)
+            cells = _RowCells(self.cells.under(self.columns, numbered))
             with errors_at(at):
                 row, kind = self._row(cells, k + 1, at)
                 if kind != "fixed":
@@ -230,8 +225,8 @@ class _DHTable:
         self._note_units()
         if not any(row.inertia.mass for row in rows):
             self.notes.append(
-                "the table has no masses, so all torques are 0: add columns such as mass [kg], com_x [m] and Ixx [kg m²], or a "
-                "column shapes with cells such as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium'"
+                "the table has no masses, so all torques are 0: add columns such as mass [kg], com_x [m] and Ixx [kg m²], or "
+                "write the arm as a .toml file, whose links can have shapes with a density"
             )
         elif not any(any(x != 0.0 for x in line) for row in rows for line in row.inertia.tensor):
             self.notes.append(
@@ -270,51 +265,46 @@ class _DHTable:
         ):
             self.notes.append("commas in numbers are read as decimal points")
 
-    def _row(self, cells: Mapping[str, Cell], count: int, where: str) -> tuple[Row, str]:
+    def _row(self, cells: _RowCells, count: int, where: str) -> tuple[Row, str]:
         """The row of a joint, and its type."""
-        theta_varies, theta = variable(cells["theta"]) if "theta" in cells else (False, 0.0)
-        d_varies, d = variable(cells["d"]) if "d" in cells else (False, 0.0)
+        (theta_varies, theta), (d_varies, d) = variable(cells["theta"]), variable(cells["d"])
         names = _names(cells)
         kind = self._type(cells, theta_varies, d_varies, names.get("name") or f"joint{count}")
         slides = kind == "prismatic"
         if (d_varies and not slides) or (theta_varies and slides) or (kind == "fixed" and (theta_varies or d_varies)):
             varying = cells["d" if d_varies else "theta"]
             raise varying.wrong(f"{shown(varying.text)} is a variable, but the joint is {kind}")
-        offset = _number(cells, "offset", slides)
+        offset = cells["offset"].number(slides)
         if offset and (d if slides else theta):
             raise cells["offset"].wrong(
                 f"the joint is {kind} and has both an offset and a {'d' if slides else 'theta'}, which are the same quantity"
             )
         d, theta = (offset or d, theta) if slides else (d, offset or theta)
-        a, alpha = (_number(cells, key) or 0.0 for key in ("a", "alpha"))
-        inertia, visuals = _body(cells, self.path.parent)
+        a, alpha = (cells[key].number() or 0.0 for key in ("a", "alpha"))
         rotor = _given(cells, slides, inertia="rotor inertia", gear="gear", mass="rotor mass")
         parts: dict[str, Any] = {
-            "inertia": inertia,
-            "visuals": visuals,
+            "inertia": _inertia(cells),
             "physical": self._moments_are_whole(cells, names.get("link") or f"link{count}"),
             "limits": _limits(cells, slides),
             "friction": Friction(**_given(cells, slides, viscous="viscous", coulomb="coulomb")),
             "rotor": Rotor(**rotor) if rotor else None,
-            "note": cells["note"].text if "note" in cells else "",
+            "note": cells["note"].text,
         }
         if kind == "fixed" and parts["inertia"].mass:
-            place = cells["mass"] if _number(cells, "mass") else cells["shapes"]
-            raise place.wrong("a fixed row cannot have a mass of its own; add it to the link of the row before")
+            raise cells["mass"].wrong("a fixed row cannot have a mass of its own; add it to the link of the row before")
         return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
 
-    def _moments_are_whole(self, cells: Mapping[str, Cell], link: str) -> bool:
+    def _moments_are_whole(self, cells: _RowCells, link: str) -> bool:
         """Whether all principal moments are given, or none; tables of planar arms often have only Izz."""
-        given = [k for k in ("xx", "yy", "zz") if _number(cells, f"inertia {k}")]
+        given = [k for k in ("xx", "yy", "zz") if cells[f"inertia {k}"].number()]
         if 0 < len(given) < 3 and _inertia(cells).impossible():
             self.partial.append(f"'{link}' (only {', '.join(f'I{k}' for k in given)})")
             return False
         return True
 
-    def _type(self, cells: Mapping[str, Cell], theta_varies: bool, d_varies: bool, name: str) -> str:
+    def _type(self, cells: _RowCells, theta_varies: bool, d_varies: bool, name: str) -> str:
         """The type from the type column, or inferred from what varies."""
-        place = cells.get("type")
-        if place is not None and not place.blank:
+        if not (place := cells["type"]).blank:
             kind = TYPES.get(place.text.lower())
             if kind is None:
                 raise place.wrong(f"the type is {shown(place.text)}; it must be R (revolute), P (prismatic) or fixed")
@@ -323,7 +313,7 @@ class _DHTable:
             raise cells["d"].wrong("both theta and d vary; only one of them can be the joint variable")
         if name.lower() in ENDS:
             return "fixed"
-        mark = cells["variable"].text.lower().lstrip("*") if "variable" in cells else ""
+        mark = cells["variable"].text.lower().lstrip("*")
         blank = {key: key in cells and cells[key].blank for key in ("theta", "d")}
         slides = d_varies or (not theta_varies and (mark.startswith("d") or (blank["d"] and not blank["theta"])))
         if not (theta_varies or d_varies or mark):
@@ -340,59 +330,31 @@ def _convention(text: str, where: str) -> str:
     return CONVENTION_WORDS[word]
 
 
-def _names(cells: Mapping[str, Cell]) -> dict[str, str]:
+def _names(cells: _RowCells) -> dict[str, str]:
     """The names of joint and link; plain numbers only count the rows."""
-    texts = {key: cells[key].text for key in ("name", "link") if key in cells and not cells[key].blank}
+    texts = {key: cells[key].text for key in ("name", "link") if not cells[key].blank}
     for key, text in texts.items():
         if len(text) > NAME:
             raise cells[key].wrong(f"the name is {shown(text)}; it must have at most {NAME} characters")
     return {key: text for key, text in texts.items() if not text.isdecimal()}
 
 
-def _number(cells: Mapping[str, Cell], key: str, slides: bool = False) -> float | None:
-    return cells[key].number(slides) if key in cells else None
-
-
-def _given(cells: Mapping[str, Cell], slides: bool, **keys: str) -> dict[str, Any]:
+def _given(cells: _RowCells, slides: bool, **keys: str) -> dict[str, Any]:
     """{field: number} for the columns of these keys that are there and not blank."""
-    numbers = {field: _number(cells, key, slides) for field, key in keys.items()}
+    numbers = {field: cells[key].number(slides) for field, key in keys.items()}
     return {field: number for field, number in numbers.items() if number is not None}
 
 
-def _limits(cells: Mapping[str, Cell], slides: bool) -> Limits:
+def _limits(cells: _RowCells, slides: bool) -> Limits:
     values = _given(cells, slides, **{key: key for key in LIMIT_KEYS})
-    both = ends(cells["range"], slides) if "range" in cells else None
-    if both is not None:
+    if both := ends(cells["range"], slides):
         if "lower" in values or "upper" in values:
             raise cells["range"].wrong("a range is given as well as a lower or upper limit; remove one of them")
         values["lower"], values["upper"] = both
     return Limits(**values)
 
 
-def _inertia(cells: Mapping[str, Cell]) -> Inertia:
-    mass = _number(cells, "mass") or 0.0
-    com = vector(cells["com"]) if "com" in cells else tuple(_number(cells, f"com {axis}") or 0.0 for axis in "xyz")
-    tensor = symmetric(*(_number(cells, f"inertia {k}") or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
-    return Inertia(mass, com, tensor)
-
-
-def _body(cells: Mapping[str, Cell], folder: Path) -> tuple[Inertia, tuple[Shape, ...]]:
-    """The inertia of a link, from its numbers or from its ``shapes`` cell, together with these shapes."""
-    by_numbers, place = _inertia(cells), cells.get("shapes")
-    if place is None or place.blank:
-        return by_numbers, ()
-    if by_numbers != Inertia():
-        raise place.wrong(
-            "the row has shapes as well as a mass, com or inertia, which the shapes already determine; remove one of them"
-        )
-    words = place.text.strip()
-    tables = words if words.startswith("[") else f"[{words}]" if words.startswith("{") else f"[{{{words}}}]"
-    where = f"{place.where}, column '{place.heading.header}'"
-    try:
-        given = parse_tables(f"shapes = {tables}", where)
-    except RobotError:
-        raise place.wrong(
-            f"{shown(words)} is not a shape; write it as: box = ['300 mm', '80 mm', '80 mm'], density = 'aluminium', "
-            "xyz = ['-150 mm', 0, 0], and several shapes as {…}, {…}"
-        ) from None
-    return read_body(Table(given, where, ("shapes",)), folder)
+def _inertia(cells: _RowCells) -> Inertia:
+    com = vector(cells["com"]) if "com" in cells else tuple(cells[f"com {axis}"].number() or 0.0 for axis in "xyz")
+    tensor = symmetric(*(cells[f"inertia {k}"].number() or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
+    return Inertia(cells["mass"].number() or 0.0, com, tensor)

@@ -19,7 +19,7 @@ LIBRARY = Path(__file__).parents[1] / "library"
 TABLES = (*TEXT_TABLES, *WORKBOOKS, ".parquet")  # suffixes of DH tables
 # {suffix: function that reads the file}, imported when it is needed
 READERS = {
-    ".toml": "toml_reader:read_toml", ".urdf": "urdf:read_urdf", ".xacro": "xacro_reader:read_xacro", ".mjcf": "mjcf:read_mjcf",
+    ".toml": "toml_reader:read_toml", ".urdf": "urdf:read_urdf", ".xacro": "urdf:read_xacro", ".mjcf": "mjcf:read_mjcf",
     ".sdf": "sdf:read_sdf", ".world": "sdf:read_sdf", **dict.fromkeys(TABLES, "dh_table:read_dh_table"),
 }  # fmt: skip
 SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", *TABLES)
@@ -58,7 +58,7 @@ def load_robot(
     is not modelled is reported as a :class:`ModelWarning`.
     """
     from dalembert.robot.model.plausibility import ModelWarning, check_numbers, check_physical
-    from dalembert.robot.readers.vendor_files import with_known_limits, with_right_angles, without_mass
+    from dalembert.robot.readers.vendor_files import with_density, with_known_limits, with_right_angles, without_mass
 
     for option, value in (("tip", tip), ("root", root)):
         if value is not None and not isinstance(value, str):
@@ -78,8 +78,6 @@ def load_robot(
             raise
         raise RobotError(str(error).replace(str(path), where, 1)) from None
     if density is not None:
-        from dalembert.robot.readers.shape_inertia import with_density
-
         with errors_at(where):
             robot = with_density(robot, density, path.parent)
     check_numbers(robot.replace(source=where))  # messages name the file, not the publication of the numbers
@@ -180,9 +178,10 @@ def _xml_kind(path: Path) -> str:
 def save_robot(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
     """Write a robot to a .toml or .urdf file, according to the suffix."""
     from dalembert.base.files import check_writable
+    from dalembert.robot.readers.toml_writer import save_text
 
     check_writable(path, overwrite=overwrite, error=RobotError)
     suffix = Path(path).suffix.lower()
     if suffix not in (".toml", ".urdf"):
         raise RobotError(f"{path}: robots can be written to .toml and .urdf files, not to '{suffix}'")
-    resolve_name(f"dalembert.robot.readers.{suffix[1:]}_writer:save_{suffix[1:]}")(robot, path)
+    save_text(resolve_name(f"dalembert.robot.readers.{suffix[1:]}_writer:write_{suffix[1:]}"), robot, path)

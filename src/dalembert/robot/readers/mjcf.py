@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,31 +25,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.algebra.vectors import ZERO, Mat, Vec
-from dalembert.base.files.file_bounds import (
-    MJCF_BODIES,
-    MJCF_ELEMENTS,
-    MJCF_HEIGHTS,
-    MJCF_JOINTS,
-    MJCF_NUMBERS,
-    at_most,
-)
+from dalembert.base.files import file_bounds
+from dalembert.base.files.file_bounds import at_most
 from dalembert.base.files.reader_process import ask
 from dalembert.base.files.safe_toml import decoded
 from dalembert.base.files.safe_xml import check_format, file_or_text, parse_xml, read_bytes
-from dalembert.base.wording import errors_at
+from dalembert.base.wording import errors_at, shown
 from dalembert.errors import RobotError
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling
 from dalembert.robot.model.loop_joints import Loop, with_passive
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Frame, Friction, Joint, Limits, Link, Robot, Rotor
-from dalembert.robot.readers.mjcf_files import check_regular, submodels
 from dalembert.robot.readers.robot_builder import RobotBuilder
 
 TEXT = "MJCF text"
 VIRTUAL_KINDS = {"free": "floating", "ball": "ball"}  # read as virtual joints
 NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # prefixes of attributes that are counts
 ROUNDING = 1e-15  # deviation from an exact 0 or ±1 after conversion from a quaternion
+FOLDERS = ("meshdir", "texturedir", "assetdir")
+FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
+PARTS = ("include", "model")  # elements whose files are models, too
+ELEMENTS = "elements (including those of included files and replicated ones)"
+MOST = {
+    ELEMENTS: file_bounds.MJCF_ELEMENTS,
+    "bodies": file_bounds.MJCF_BODIES,
+    "joints": file_bounds.MJCF_JOINTS,
+    "points in height fields": file_bounds.MJCF_HEIGHTS,
+}
 
 
 def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
@@ -59,22 +63,20 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     content, source = file_or_text(path_or_text, TEXT)
     root = parse_xml(content, source)
     check_format(root, "mujoco", source)
-    _check_counts(root, source)
+    files = MjcfFiles(source, root)
+    _check_counts(files, source)
     text, folder = (content if isinstance(content, str) else None), None
     if isinstance(content, bytes):
-        check_regular(Path(source))
+        files.check_regular(source)
         if not source.endswith(".xml"):  # MuJoCo opens no other suffix: pass the content as text
             text = decoded(content, source, "save it in UTF-8, or rename it to .xml")
             folder = os.path.dirname(os.path.abspath(source))
-    plain, arrays = ask(
-        "dalembert.robot.readers.mujoco_compiler:compiled",
-        {"source": source, "text": text, "folder": folder},
-        where=source,
-        reader="MuJoCo's compiler",
-        error=RobotError,
-    )
+    question = {"source": source, "text": text, "folder": folder}
+    function = "dalembert.robot.readers.mujoco_compiler:compiled"
+    plain, arrays = ask(function, question, where=source, reader="MuJoCo's compiler", error=RobotError)
     _check_numbers(arrays, source)
-    return _MjcfReader(SimpleNamespace(**plain, **arrays), source).robot(tip)
+    numbers = {name: array.tolist() for name, array in arrays.items()}
+    return _MjcfReader(SimpleNamespace(**plain, **numbers), source).robot(tip)
 
 
 def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
@@ -91,47 +93,34 @@ def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
             )
 
 
-def _check_counts(root: Element, source: str) -> None:
-    """Refuse models that expand to excessive size, before MuJoCo builds them; includes are followed."""
-    folder = "" if source == TEXT else os.path.dirname(source)
-    included: set[str] = set()
-    models = {} if source == TEXT else submodels(Path(source))
-    elements, bodies, joints, heights = 0.0, 0.0, 0.0, 0.0
-    waiting = [(root, 1.0, False, folder)]
+def _check_counts(files: MjcfFiles, source: str) -> None:
+    """Refuse models that expand to excessive size, before MuJoCo builds them."""
+    models = files.submodels()
+    included: set[Path] = set()
+    counts = dict.fromkeys(MOST, 0.0)
+    waiting = [(files.roots[files.main], 1.0, False, files.main)]
     while waiting:
-        element, copies, in_world, beside = waiting.pop()
+        element, copies, in_world, file = waiting.pop()
         tag, in_world = element.tag, in_world or element.tag == "worldbody"
-        elements += copies
-        bodies += copies if tag == "body" else 0.0
-        joints += copies if tag == "joint" and in_world else 0.0
-        if tag in ("composite", "flexcomp"):
-            elements += copies * _product(element, "count")
+        counts[ELEMENTS] += copies * (1.0 + (_product(element, "count") if tag in ("composite", "flexcomp") else 0.0))
+        counts["bodies"] += copies if tag == "body" else 0.0
+        counts["joints"] += copies if tag == "joint" and in_world else 0.0
         if tag == "replicate":
             copies *= _product(element, "count")
         if tag == "hfield":
-            heights += _product(element, "nrow") * _product(element, "ncol")
+            counts["points in height fields"] += _product(element, "nrow") * _product(element, "ncol")
         if tag == "include":
-            file = _included(element, folder, beside)
-            if file is not None and file not in included:  # MuJoCo includes each file only once
-                included.add(file)
-                waiting.append((parse_xml(read_bytes(file), file), copies, in_world, os.path.dirname(file)))
+            part = files.named(element, file)
+            if part is not None and part not in included:  # MuJoCo includes each file only once
+                included.add(part)
+                waiting.append((files.roots[part], copies, in_world, part))
         if tag == "attach":  # every copy of a sub-model counts
-            attached = models.get(element.get("model", ""), [])
-            waiting += [(part, copies, in_world, str(at.parent)) for at, part in attached]
+            waiting += [(files.roots[part], copies, in_world, part) for part in models[element.get("model", "")]]
         for key in [key for key in element.attrib if key.startswith(NUMBERS.get(tag, "\0"))]:
-            at_most(MJCF_NUMBERS, _product(element, key), f"numbers in {key} of <{tag}>", source)
-        at_most(MJCF_ELEMENTS, elements, "elements (including those of included files and replicated ones)", source)
-        at_most(MJCF_BODIES, bodies, "bodies", source)
-        at_most(MJCF_JOINTS, joints, "joints", source)
-        at_most(MJCF_HEIGHTS, heights, "points in height fields", source)
-        waiting += [(child, copies, in_world, beside) for child in element]
-
-
-def _included(element: Element, folder: str, beside: str) -> str | None:
-    """The included file, or None if it does not exist, which MuJoCo reports."""
-    name = element.get("file", "")
-    files = [os.path.join(place, name) for place in (folder, beside)]
-    return next((file for file in files if name and "\0" not in file and os.path.exists(file)), None)
+            at_most(file_bounds.MJCF_NUMBERS, _product(element, key), f"numbers in {key} of <{tag}>", source)
+        for what, most in MOST.items():
+            at_most(most, counts[what], what, source)
+        waiting += [(child, copies, in_world, file) for child in element]
 
 
 def _product(element: Element, key: str) -> float:
@@ -155,10 +144,6 @@ def shifted(coefficients: Sequence[float], about: float) -> list[float]:
     return out
 
 
-def _vector(values: Any) -> Vec:
-    return Vec(map(float, values))
-
-
 def _clean(R: Mat) -> Mat:
     """A rotation with exact entries 0 and ±1 in place of those rounded by the quaternion."""
 
@@ -170,19 +155,18 @@ def _clean(R: Mat) -> Mat:
 
 
 def _placement(position: Any, quaternion: Any) -> Placement:
-    turned = Placement.quaternion(*map(float, quaternion))
-    return Placement(_clean(turned.rotation), _vector(position))
+    return Placement(_clean(Placement.quaternion(*quaternion).rotation), position)
 
 
 def _inertia(model: Any, body: int) -> Inertia:
     """The inertia of a body; MuJoCo stores principal moments and the frame of the principal axes."""
     frame = _placement(model.body_ipos[body], model.body_iquat[body])
-    a, b, c = _vector(model.body_inertia[body])
+    a, b, c = model.body_inertia[body]
     R, principal = frame.rotation, Mat.of(((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)))
     tensor = R @ (principal @ R.T)
     noise = ROUNDING * max(a, b, c)
     exact = tuple(tuple(0.0 if abs(x) <= noise else x for x in row) for row in tensor)
-    return Inertia(float(model.body_mass[body]), frame.translation, exact)
+    return Inertia(model.body_mass[body], frame.translation, exact)
 
 
 class _MjcfReader(RobotBuilder):
@@ -196,7 +180,7 @@ class _MjcfReader(RobotBuilder):
         self.rest: dict[str, float] = {}  # joint positions at qpos0, where loops are closed
         self.motors: dict[int, list[int]] = {}  # actuators per joint
         for motor, driven in enumerate(model.actuator_trnid):
-            self.motors.setdefault(int(driven[0]), []).append(motor)
+            self.motors.setdefault(driven[0], []).append(motor)
 
     def robot(self, tip: str | None) -> Robot:  # type: ignore[override]
         """The robot with the body or site ``tip`` as its tip; by default that of the robot, or its link's only site."""
@@ -210,7 +194,7 @@ class _MjcfReader(RobotBuilder):
             self.sentences += model.notes
             self.sentences += [f"actuators of coupled joints are ignored: {', '.join(idle)}"] if idle else []
             left_out = (*model.left_out, *(f"{what} {place}" for what, x in self.left_out.items() for place in x))
-            robot = super().robot(model.name, gravity=_vector(model.gravity), left_out=left_out)
+            robot = super().robot(model.name, gravity=model.gravity, left_out=left_out)
             sites = [self._site(k) for k in range(len(model.sites))]
             at_tip = [site for site in sites if robot.tip is not None and site.link == robot.tip.link]
             if tip is None and len(at_tip) == 1:
@@ -224,16 +208,15 @@ class _MjcfReader(RobotBuilder):
         """Joint equalities: y − y₀ = Σ c_k (x − x₀)^k, where y₀ and x₀ are the joint positions at qpos0."""
         model, follows = self.model, set[str]()
         for data, first, second in zip(model.joint_eq_data, model.joint_eq_obj1id, model.joint_eq_obj2id, strict=True):
-            y = model.joints[int(first)]
-            coefficients = [float(c) for c in data[:5]]
-            if int(second) < 0:
+            y, coefficients = model.joints[first], data[:5]
+            if second < 0:
                 follows.add(y)
                 yield Coupling(y, offset=coefficients[0] + self.rest[y])
                 continue
-            x = model.joints[int(second)]
+            x = model.joints[second]
             c0, c1, *higher = shifted(coefficients, self.rest[x])
             c0 += self.rest[y]
-            driven = [int(joint) in self.motors for joint in (first, second)]
+            driven = [joint in self.motors for joint in (first, second)]
             if c1 and not any(higher) and x not in follows and (y in follows or driven == [True, False]):
                 x, y, c0, c1 = y, x, -c0 / c1, 1.0 / c1
             follows.add(y)
@@ -241,14 +224,13 @@ class _MjcfReader(RobotBuilder):
 
     def _loop(self, k: int) -> Loop:
         model = self.model
-        ids = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
-        data = [float(x) for x in model.eq_data[k]]
+        ids, data = (model.eq_obj1id[k], model.eq_obj2id[k]), model.eq_data[k]
         weld = model.loop_kinds[k] == "weld"
         if model.loop_ends[k] == "site":
             frames = [self._site(i) for i in ids]
             ends = [(frame.link, frame.placement) for frame in frames]
         else:
-            first, second = (Placement(translation=_vector(data[k : k + 3])) for k in (0, 3))
+            first, second = (Placement(translation=data[k : k + 3]) for k in (0, 3))
             if weld:  # the pose of the second body in the first, and a point on the second
                 first, second = _placement(data[3:6], data[6:10]), first
             ends = list(zip((self.bodies[i] for i in ids), (first, second), strict=True))
@@ -259,9 +241,9 @@ class _MjcfReader(RobotBuilder):
     def _add_body(self, body: int) -> None:
         """Attach a body to its parent by a fixed joint, or by its joints in series."""
         model, name = self.model, self.model.bodies[body]
-        parent, self.bodies[body] = self.bodies[int(model.body_parentid[body])], name
+        parent, self.bodies[body] = self.bodies[model.body_parentid[body]], name
         placement = _placement(model.body_pos[body], model.body_quat[body])
-        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        first, count = model.body_jntadr[body], model.body_jntnum[body]
         for k, joint in enumerate(range(first, first + count)):
             label = model.joints[joint]
             last = k == count - 1
@@ -274,7 +256,7 @@ class _MjcfReader(RobotBuilder):
                 else:
                     self.joints.append(self._joint(joint, label, parent, child, placement))
             parent, placement = child, Placement()
-        self.links.append(Link(name, _inertia(model, body), weight=1.0 - float(model.body_gravcomp[body])))
+        self.links.append(Link(name, _inertia(model, body), weight=1.0 - model.body_gravcomp[body]))
         if count == 0:
             self.joints.append(Joint(f"{name}:fixed", "fixed", parent, name, placement))
 
@@ -285,14 +267,14 @@ class _MjcfReader(RobotBuilder):
             roll, pitch, yaw = placement.to_rpy()
             rest, anchor, placement = (*placement.translation, yaw, pitch, roll), ZERO, Placement()
         else:
-            rest, anchor = (0.0, 0.0, 0.0), _vector(model.jnt_pos[j])
+            rest, anchor = (0.0, 0.0, 0.0), Vec(model.jnt_pos[j])
         frame = Placement(translation=-anchor) if anchor != ZERO else Placement()
         at_anchor = placement @ Placement(translation=anchor)
         joints = self.add_virtual(Joint(name, "fixed", parent, child, at_anchor, link_frame=frame), kind)
         self.rest |= {joint.name: x for joint, x in zip(joints, rest, strict=True)}
-        dofs = slice(int(model.jnt_dofadr[j]), int(model.jnt_dofadr[j]) + len(joints))
-        forces = [getattr(model, f"dof_{key}")[dofs] for key in ("damping", "frictionloss", "armature")]
-        if any(map(np.any, (*forces, model.jnt_stiffness[j]))):
+        dofs = slice(model.jnt_dofadr[j], model.jnt_dofadr[j] + len(joints))
+        forces = (*model.dof_damping[dofs], *model.dof_frictionloss[dofs], *model.dof_armature[dofs])
+        if any((*forces, model.jnt_stiffness[j])):
             self.note(f"damping, friction, armature and springs of the {kind} joint", f"'{name}'", torques=True)
         if model.jnt_limited[j]:
             self.sentences.append(f"the range of the {kind} joint '{name}' is ignored")
@@ -300,28 +282,28 @@ class _MjcfReader(RobotBuilder):
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Placement) -> Joint:
         """The joint, which moves the body by q − ref about an anchor given in the body frame."""
         model = self.model
-        kind, dof = model.joint_kinds[j], int(model.jnt_dofadr[j])
-        limited, slide = bool(model.jnt_limited[j]), kind == "slide"
-        anchor = ZERO if slide else _vector(model.jnt_pos[j])
-        armature, damping = float(model.dof_armature[dof]), float(model.dof_damping[dof])
-        self.rest[name] = float(model.qpos0[model.jnt_qposadr[j]])
+        dof, coordinate = model.jnt_dofadr[j], model.jnt_qposadr[j]
+        limited, slide = model.jnt_limited[j], model.joint_kinds[j] == "slide"
+        anchor = ZERO if slide else Vec(model.jnt_pos[j])
+        armature, damping = model.dof_armature[dof], model.dof_damping[dof]
+        self.rest[name] = model.qpos0[coordinate]
         for actuator in self.motors.get(j, []):  # recent MuJoCo versions: armature and damping of the actuator
-            gear = float(model.actuator_gear[actuator][0])
-            armature += gear * gear * float(getattr(model, "actuator_armature", {actuator: 0.0})[actuator])
-            damping += gear * gear * float(getattr(model, "actuator_damping", {actuator: 0.0})[actuator])
-        lower, upper = (float(x) for x in model.jnt_range[j]) if limited else (None, None)
+            gear = model.actuator_gear[actuator][0]
+            armature += gear * gear * getattr(model, "actuator_armature", {actuator: 0.0})[actuator]
+            damping += gear * gear * getattr(model, "actuator_damping", {actuator: 0.0})[actuator]
+        lower, upper = model.jnt_range[j] if limited else (None, None)
         # like q, MuJoCo's springref is in radians and includes ref
-        spring = float(model.jnt_stiffness[j]), float(model.qpos_spring[model.jnt_qposadr[j]])
+        spring = model.jnt_stiffness[j], model.qpos_spring[coordinate]
         return Joint(
             name,
             "prismatic" if slide else "revolute" if limited else "continuous",
             parent,
             child,
             placement @ Placement(translation=anchor),
-            _vector(model.jnt_axis[j]),
-            -float(model.qpos0[model.jnt_qposadr[j]]) + 0.0,
+            model.jnt_axis[j],
+            -model.qpos0[coordinate] + 0.0,
             Placement(translation=-anchor) if anchor != ZERO else Placement(),
-            Friction(damping, float(model.dof_frictionloss[dof]), spring=spring),
+            Friction(damping, model.dof_frictionloss[dof], spring=spring),
             Limits(lower, upper, effort=self._effort(j)),
             Rotor(inertia=armature, gear=1.0, reflected=True) if armature else None,
         )
@@ -330,15 +312,81 @@ class _MjcfReader(RobotBuilder):
         """The largest force allowed by the joint's single actuator and by the joint itself."""
         model, bounds = self.model, []
         if model.jnt_actfrclimited[j]:
-            bounds.append(max(abs(float(x)) for x in model.jnt_actfrcrange[j]))
+            bounds.append(max(map(abs, model.jnt_actfrcrange[j])))
         actuators = self.motors.get(j, [])
         if len(actuators) == 1 and model.actuator_forcelimited[actuators[0]]:
-            gear = abs(float(model.actuator_gear[actuators[0]][0]))
-            bounds.append(gear * max(abs(float(x)) for x in model.actuator_forcerange[actuators[0]]))
+            gear = abs(model.actuator_gear[actuators[0]][0])
+            bounds.append(gear * max(map(abs, model.actuator_forcerange[actuators[0]])))
         return min(bounds) if bounds else None
 
     def _site(self, site: int) -> Frame:
         model = self.model
-        link = self.bodies[int(model.site_bodyid[site])]
+        link = self.bodies[model.site_bodyid[site]]
         placement = _placement(model.site_pos[site], model.site_quat[site])
         return Frame(model.sites[site], link, placement)
+
+
+# -- files that a model names, which MuJoCo's compiler opens itself: parts, sub-models, meshes and textures ------------
+
+
+class MjcfFiles:
+    """A model and every file that it includes or attaches, at any depth; only ``readable`` places are opened.
+
+    ``root`` is that of the model itself if it has been parsed; what a text names is looked up in the current folder.
+    """
+
+    def __init__(
+        self, path: str, root: Element | None = None, readable: Callable[[Path], bool] = lambda place: True
+    ) -> None:
+        self.main = Path(os.path.realpath(path))
+        self.roots = {self.main: parse_xml(read_bytes(path), path) if root is None else root}
+        waiting = [self.main]
+        while waiting:
+            file = waiting.pop()
+            for element in (x for x in self.roots[file].iter() if x.tag in PARTS and x.get("file")):
+                for at in self._places(element.get("file", ""), file):
+                    if at is not None and at not in self.roots and readable(at) and os.path.exists(at):
+                        self.roots[at] = parse_xml(read_bytes(at), str(at))
+                        waiting.append(at)
+
+    def _places(self, name: str, file: Path) -> list[Path | None]:
+        """Where MuJoCo looks for what a file names: beside the model, and beside that file."""
+        return [_place(base, name) for base in (self.main.parent, file.parent)]
+
+    def named(self, element: Element, file: Path) -> Path | None:
+        """The part or sub-model that an element of a file names, or None if it does not exist, which MuJoCo reports."""
+        return next((at for at in self._places(element.get("file", ""), file) if at in self.roots), None)
+
+    def submodels(self) -> dict[str, list[Path]]:
+        """The models that <attach> can name: by their names in <asset>, or else by their own."""
+        models = defaultdict[str, list[Path]](list)
+        for file, root in self.roots.items():
+            for model in root.iter("model"):
+                if (part := self.named(model, file)) is not None:
+                    models[model.get("name") or self.roots[part].get("model") or ""].append(part)
+        return models
+
+    def places(self, source: str) -> Iterator[tuple[str, Path | None]]:
+        """Every name of a file and each place at which MuJoCo may look for it; None for a name that no file can have."""
+        bases, names = {self.main.parent}, dict[str, None]()
+        for file, root in self.roots.items():
+            for element in root.iter():
+                bases |= {base / element.get(key, "") for key in FOLDERS for base in (self.main.parent, file.parent)}
+                names |= {element.get(key, ""): None for key in FILES}
+            at_most(file_bounds.MJCF_FOLDERS, len(bases), "folders of meshes and textures", source)
+        for name in names:
+            for base in bases:
+                yield name, _place(base, name)
+
+    def check_regular(self, source: str) -> None:
+        """Refuse devices and pipes, which MuJoCo would wait for."""
+        for name, at in self.places(source):
+            if name and at is not None and at.exists() and not at.is_file() and not at.is_dir():
+                raise RobotError(
+                    f"{source}: the model refers to {shown(name)}, which is a pipe or a device and not a file"
+                )
+
+
+def _place(base: Path, name: str) -> Path | None:
+    """The file of this name, with links resolved."""
+    return None if "\0" in name else Path(os.path.realpath(base / name))

@@ -206,9 +206,8 @@ def _switch_off(mujoco: Any, model: Any) -> None:
                 if hasattr(model, field):
                     getattr(model, field)[:] = 0
     no_forces = all(_disabled(mujoco, model, flag) for flag in ("SPRING", "DAMPER"))
-    if (
-        _disabled(mujoco, model, "PASSIVE") or no_forces or not model.ngravcomp
-    ):  # MuJoCo counts only bodies with positive gravcomp, not negative
+    # MuJoCo counts only bodies with positive gravcomp, not negative
+    if _disabled(mujoco, model, "PASSIVE") or no_forces or not model.ngravcomp:
         model.body_gravcomp[:] = 0
 
 

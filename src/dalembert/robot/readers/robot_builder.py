@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dalembert.base.wording import errors_at, some
-from dalembert.robot.model.joint_couplings import Coupling
-from dalembert.robot.model.multi_dof_joints import screw, virtual_joints, virtual_note
+from dalembert.robot.model.joint_couplings import Coupling, finite
+from dalembert.robot.model.multi_dof_joints import virtual_joints
+from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Frame, Joint, Link, Robot
 
 
@@ -32,15 +35,21 @@ class RobotBuilder:
         links, joints = virtual_joints(whole, kind)
         self.links += links
         self.joints += joints
-        self.sentences.append(virtual_note(whole.name, kind))
+        singular = "; it is singular at pitch = ±90°, where the axes of yaw and roll coincide"
+        names = [joint.name for joint in joints]
+        more = singular if {f"{whole.name}/{turn}" for turn in ("yaw", "pitch", "roll")} <= set(names) else ""
+        self.sentences.append(f"the {kind} joint '{whole.name}' is replaced by {', '.join(names)}{more}")
         return joints
 
     def add_screw(self, joint: Joint, pitch: float) -> None:
-        """Add a helical joint: a revolute joint and a prismatic one that follows it."""
-        joints, between, coupling = screw(joint, pitch)
-        self.joints += joints
+        """Add a helical joint: a revolute joint and a prismatic one that follows it, advancing by ``pitch`` (m) per turn."""
+        advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
+        between = Link(f"{joint.name}:turned", massless=True)
+        ends = (between.name, joint.child)
+        slide = Joint(f"{joint.name}:slide", "prismatic", *ends, axis=joint.axis, link_frame=joint.link_frame)
+        self.joints += [replace(joint, child=between.name, link_frame=Placement()), slide]
         self.links.append(between)
-        self.couplings.append(coupling)
+        self.couplings.append(Coupling(slide.name, joint.name, advance))
 
     def robot(self, name: str, **fields: Any) -> Robot:
         """The robot, with the default tip unless the fields name one."""

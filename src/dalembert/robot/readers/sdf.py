@@ -26,10 +26,9 @@ from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import STANDARD_GRAVITY, Frame, Friction, Joint, Limits, Link, Robot
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.robot_builder import RobotBuilder
-from dalembert.robot.readers.sdf_frames import MODEL, WORLD, SdfElement, SdfFile, SdfScope
+from dalembert.robot.readers.sdf_frames import MODEL, WORLD, SdfElement, SdfFile, SdfFrames, SdfModel, SdfPart
 from dalembert.robot.readers.table_parts import moments
-from dalembert.robot.readers.urdf_drives import INERTIA, RATIO, rotor_of
-from dalembert.robot.readers.urdf_shapes import ATTRIBUTES, size_of
+from dalembert.robot.readers.urdf_parts import ATTRIBUTES, INERTIA, RATIO, rotor_of, size_of
 
 TEXT = "SDF text"
 ONE_AXIS = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic", "screw": "revolute"}
@@ -62,70 +61,72 @@ def read_sdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Ro
     worlds = file.root.findall("world")
     if len(worlds) > 1:
         raise RobotError(f"{source}: the file has {len(worlds)} worlds; a robot file must have exactly one")
-    return _SdfReader(SdfScope(SdfElement(worlds[0] if worlds else file.root, source), file)).robot(tip)
+    return _SdfReader(SdfFrames(SdfElement(worlds[0] if worlds else file.root, source), file)).robot(tip)
 
 
 class _SdfReader(RobotBuilder):
     """Turns the models of a world into a robot."""
 
-    def __init__(self, world: SdfScope) -> None:
-        super().__init__(world.file.path, shown=50)
-        self.world = world
+    def __init__(self, frames: SdfFrames) -> None:
+        super().__init__(frames.world.file.path, shown=50)
+        self.frames = frames
         self.stands: dict[str, Placement] = {WORLD: Placement()}  # poses of links in the world
-        self.frames: list[Frame] = []
-        models = list(world.models.values())
-        self.top = [model for model in models if not model.is_static] or models
+        models = [frames.models[name] for name in frames.world.members["model"]]
+        self.top = [model.name for model in models if not model.is_static] or frames.world.members["model"]
         if not models:
             raise RobotError(f"{self.source}: there is no <model>; a robot needs one")
         for model in models:
-            if model not in self.top:
+            if model.name not in self.top:
                 self.note("static models are not part of the robot", model.name)
 
     def robot(self, tip: str | None) -> Robot:  # type: ignore[override]
         """The robot with the link or frame ``tip`` as its tip."""
-        scopes = [scope for model in self.top for scope in model.all()]
-        at_most(LINKS, sum(len(scope.links) for scope in scopes), "links", self.source)
-        at_most(LINKS, sum(len(scope.joints) for scope in scopes), "joints", self.source)
-        for scope in scopes:
-            self._add_links(scope)
-        for scope in (*scopes, self.world):
-            for joint in scope.joints.values():
-                self._add_joint(scope, joint)
-        for scope in scopes:
-            self._add_frames(scope)
-            self._look_for_forces(scope.element)
+        world = self.frames.world
+        links, joints, frames = (self._parts(kind) for kind in ("link", "joint", "frame"))
+        at_most(LINKS, len(links), "links", self.source)
+        at_most(LINKS, len(joints), "joints", self.source)
+        for name, link in links.items():
+            self._add_link(name, link)
+        between = {name: self.frames.parts[name] for name in world.members["joint"]}  # joints of the world itself
+        for name, joint in (joints | between).items():
+            self._add_joint(name, joint)
+        sites = [site for name, frame in frames.items() if (site := self._frame(name, frame))]
+        for model in self.frames.models.values():
+            if self._in_robot(model):
+                self._look_for_forces(model.element)
         base = self._hold()
-        gravity = self.world.element.numbers("gravity", 3, STANDARD_GRAVITY)
-        whole = self.world.element.attribute("name") if len(self.top) > 1 else ""
-        robot = super().robot(whole or self.top[0].name, gravity=gravity, base=base)
-        return self.with_tip(robot, tip, self.frames)
+        gravity = world.element.numbers("gravity", 3, STANDARD_GRAVITY)
+        whole = world.element.attribute("name") if len(self.top) > 1 else ""
+        robot = super().robot(whole or self.top[0], gravity=gravity, base=base)
+        return self.with_tip(robot, tip, sites)
 
-    def _called(self, scope: SdfScope, name: str) -> str:
-        """The name of a part in the robot, prefixed by its models if there is more than one."""
-        parts = [name]
-        while scope.parent is not None and not (scope.parent.is_world and len(self.top) == 1):
-            if not scope.is_merged:
-                parts.insert(0, scope.name)
-            scope = scope.parent
-        return "::".join(parts)
+    def _parts(self, kind: str) -> dict[str, SdfPart]:
+        """The parts of one kind in the models of the robot, by their full names."""
+        parts = self.frames.parts.items()
+        return {name: part for name, part in parts if part.kind == kind and self._in_robot(part.owner)}
+
+    def _in_robot(self, model: SdfModel) -> bool:
+        return any(x.name in self.top for x in (*model.around, model))
+
+    def _called(self, full: str) -> str:
+        """The name of a part in the robot, without that of its only model."""
+        return full.removeprefix(f"{self.top[0]}::") if len(self.top) == 1 else full
 
     # -- links -------------------------------------------------------------------------------------
 
-    def _add_links(self, scope: SdfScope) -> None:
-        at = scope.in_world()
-        for name, link in scope.links.items():
-            called = self._called(scope, name)
-            self.stands[called] = at @ scope.pose_of(name, link.where)
-            decay = link.child("velocity_decay")
-            if any(decay.number(key, 0.0) for key in ("linear", "angular")):
-                self.note("velocity_decay", f"link '{called}'", torques=True)
-            if link.flag("kinematic", False):
-                self.note("kinematic", f"link '{called}'", torques=True)
-            visuals, collisions = (self._shapes(scope, name, link, tag) for tag in ("visual", "collision"))
-            weight = 1.0 if link.flag("gravity", True) else 0.0
-            with errors_at(link.where):
-                inertia = self._inertia(link, called)
-                self.links.append(Link(called, inertia, weight=weight, visuals=visuals, collisions=collisions))
+    def _add_link(self, full: str, part: SdfPart) -> None:
+        link, called = part.element, self._called(full)
+        self.stands[called] = self.frames.pose(full)
+        decay = link.child("velocity_decay")
+        if any(decay.number(key, 0.0) for key in ("linear", "angular")):
+            self.note("velocity_decay", f"link '{called}'", torques=True)
+        if link.flag("kinematic", False):
+            self.note("kinematic", f"link '{called}'", torques=True)
+        visuals, collisions = (self._shapes(full, part, tag) for tag in ("visual", "collision"))
+        weight = 1.0 if link.flag("gravity", True) else 0.0
+        with errors_at(link.where):
+            inertia = self._inertia(link, called)
+            self.links.append(Link(called, inertia, weight=weight, visuals=visuals, collisions=collisions))
 
     def _inertia(self, link: SdfElement, called: str) -> Inertia:
         """The inertia in the link's axes."""
@@ -146,29 +147,31 @@ class _SdfReader(RobotBuilder):
             raise RobotError(f"{link.where}: <pose> of <inertial> is relative to '{relative_to}'; {allowed}")
         return Inertia(inertial.number("mass", 1.0), ZERO, moments(inertial.child("inertia"), 1.0)).seen_from(place)
 
-    def _shapes(self, scope: SdfScope, name: str, link: SdfElement, tag: str) -> tuple[Shape, ...]:
+    def _shapes(self, full: str, link: SdfPart, tag: str) -> tuple[Shape, ...]:
         shapes = []
-        for drawn in link.each(tag):
+        for drawn in link.element.each(tag):
             place, relative_to = drawn.pose()
             if relative_to:
-                own = scope.pose_of(name, link.where).inverse
-                place = own @ scope.pose_of(relative_to, drawn.where) @ place
+                place = self._seen_from(full, relative_to, link, drawn.where) @ place
             shape = _shape(drawn, place)
             if shape is None:
-                self.note(f"a {tag} of an unknown kind was ignored", f"link '{self._called(scope, name)}'")
+                self.note(f"a {tag} of an unknown kind was ignored", f"link '{self._called(full)}'")
             else:
                 shapes.append(shape)
         return tuple(shapes)
 
-    def _add_frames(self, scope: SdfScope) -> None:
-        """Collect the frames that can be the tip."""
-        at = scope.in_world()
-        for name, frame in scope.frames.items():
-            holder = scope.link_of(name, frame.where)
-            if holder is not None:
-                link = self._called(*holder)
-                stands = self.stands[link].inverse @ at @ scope.pose_of(name, frame.where)
-                self.frames.append(Frame(self._called(scope, name), link, stands))
+    def _seen_from(self, full: str, name: str, part: SdfPart, where: str) -> Placement:
+        """The pose of another frame of its model in the frame of a part."""
+        frames, within = self.frames, part.owner.name
+        return frames.pose(full, within).inverse @ frames.pose(frames.found(name, part.owner, where), within)
+
+    def _frame(self, full: str, frame: SdfPart) -> Frame | None:
+        """A frame that can be the tip; None if the world holds it."""
+        holder = self.frames.link_of(full.removeprefix(frame.owner.prefix), frame.owner, frame.element.where)
+        if holder is None:
+            return None
+        link = self._called(holder)
+        return Frame(self._called(full), link, self.stands[link].inverse @ self.frames.pose(full))
 
     def _look_for_forces(self, model: SdfElement) -> None:
         for element in model.element:
@@ -182,20 +185,21 @@ class _SdfReader(RobotBuilder):
 
     # -- joints ------------------------------------------------------------------------------------
 
-    def _add_joint(self, scope: SdfScope, joint: SdfElement) -> None:
-        name, kind, where = self._called(scope, joint.name()), joint.attribute("type"), joint.where
+    def _add_joint(self, full: str, part: SdfPart) -> None:
+        joint = part.element
+        name, kind, where = self._called(full), joint.attribute("type"), joint.where
         if kind == "gearbox":
             self.note("gearbox joints", f"joint '{name}'", torques=True)
             return
         if kind not in JOINT_KINDS:
             known = ", ".join(JOINT_KINDS)
             raise RobotError(f"{where} has type '{kind}', which is not supported; supported types are {known}")
-        parent, child = (self._end(scope, joint, tag) for tag in ("parent", "child"))
+        parent, child = (self._end(part, tag) for tag in ("parent", "child"))
         if child == WORLD:
             raise RobotError(f"{where} has the child 'world', which does not move; make 'world' the parent")
-        if scope.is_static and kind != "fixed":
+        if part.owner.name and part.owner.is_static and kind != "fixed":
             raise RobotError(f"{where} has type '{kind}' in a static model; set <static> to false, or make it fixed")
-        at = scope.in_world() @ scope.pose_of(joint.name(), where)
+        at = self.frames.pose(full)
         placement, link_frame = self.stands[parent].inverse @ at, at.inverse @ self.stands[child]
         if parent == WORLD:
             self._add_world()
@@ -208,10 +212,10 @@ class _SdfReader(RobotBuilder):
                     self.note("friction of ball joints", f"joint '{name}'", torques=True)
                 self.add_virtual(Joint(name, "fixed", parent, child, placement, link_frame=link_frame), "ball")
                 return
-            first = self._moving(scope, joint, "axis", name)
+            first = self._moving(full, part, "axis", name)
             whole = replace(first, parent=parent, child=child, placement=placement, link_frame=link_frame)
             if kind in TWO_AXES:
-                self._add_two(scope, joint, whole)
+                self._add_two(full, part, whole)
             elif kind == "screw":
                 self.add_screw(whole, _pitch(joint))
             else:
@@ -221,28 +225,28 @@ class _SdfReader(RobotBuilder):
         if not any(link.name == WORLD for link in self.links):
             self.links.append(Link(WORLD))
 
-    def _add_two(self, scope: SdfScope, joint: SdfElement, whole: Joint) -> None:
+    def _add_two(self, full: str, part: SdfPart, whole: Joint) -> None:
         """A universal joint: its first axis is on the parent, its second on the link rotated by the first."""
         between = f"{whole.name}:between"
         self.links.append(Link(between, massless=True))
-        second = self._moving(scope, joint, "axis2", f"{whole.name}:2")
+        second = self._moving(full, part, "axis2", f"{whole.name}:2")
         first = replace(whole, name=f"{whole.name}:1", child=between, link_frame=Placement())
         self.joints += [first, replace(second, parent=between, child=whole.child, link_frame=whole.link_frame)]
 
-    def _end(self, scope: SdfScope, joint: SdfElement, tag: str) -> str:
+    def _end(self, part: SdfPart, tag: str) -> str:
         """The parent or child link of a joint."""
-        name = joint.text(tag)
-        holder = scope.link_of(name, joint.where)
-        called = WORLD if holder is None else self._called(*holder)
+        joint, name = part.element, part.element.text(tag)
+        holder = self.frames.link_of(name, part.owner, joint.where)
+        called = WORLD if holder is None else self._called(holder)
         if called not in self.stands:
             raise RobotError(
                 f"{joint.where}: its {tag} '{name}' is in a static model, which is not part of the robot; name 'world' instead"
             )
         return called
 
-    def _moving(self, scope: SdfScope, joint: SdfElement, tag: str, name: str) -> Joint:
+    def _moving(self, full: str, part: SdfPart, tag: str, name: str) -> Joint:
         """The joint about one axis, without its placement."""
-        axis = joint.child(tag)
+        joint, axis = part.element, part.element.child(tag)
         if not axis.given:
             raise RobotError(f"{joint.where} has no <{tag}>; write <{tag}><xyz>0 0 1</xyz></{tag}>")
         limits, kind = _limits(axis.child("limit")), ONE_AXIS.get(joint.attribute("type"), "revolute")
@@ -250,48 +254,44 @@ class _SdfReader(RobotBuilder):
             kind = "continuous"
         if kind == "continuous":
             limits = replace(limits, lower=None, upper=None)
-        self._mimic(scope, joint, axis, name)
+        self._mimic(part, axis, name)
         for element in joint.element:
             if element.tag in FORCES["joint"]:
                 self.note("unknown to this reader", f"{element.tag} of joint '{name}'", torques=True)
         parts: dict[str, Any] = {"limits": limits, "friction": _friction(axis.child("dynamics"))}
         drive = {INERTIA: joint.number(INERTIA, 0.0), RATIO: joint.number(RATIO, 1.0)} if tag == "axis" else {}
-        return Joint(name, kind, "", "", axis=self._direction(scope, joint, axis), rotor=rotor_of(drive), **parts)  # type: ignore[arg-type]
+        return Joint(name, kind, "", "", axis=self._direction(full, part, axis), rotor=rotor_of(drive), **parts)  # type: ignore[arg-type]
 
-    def _direction(self, scope: SdfScope, joint: SdfElement, axis: SdfElement) -> VecLike:
+    def _direction(self, full: str, joint: SdfPart, axis: SdfElement) -> VecLike:
         """The axis in the joint frame."""
-        xyz, version = axis.vector("xyz", Z), scope.file.version
+        xyz, version = axis.vector("xyz", Z), joint.owner.file.version
         frame = axis.child("xyz").attribute("expressed_in")
         in_model = axis.flag("use_parent_model_frame", version < (1, 5))
         if not frame and version < (1, 7) and in_model:
             frame = MODEL
-        if not frame or frame == joint.name():
+        if not frame or frame == joint.element.name():
             return xyz
-        into = scope.pose_of(joint.name(), joint.where).inverse @ scope.pose_of(frame, joint.where)
-        return into.direction(xyz)
+        return self._seen_from(full, frame, joint, joint.element.where).direction(xyz)
 
-    def _mimic(self, scope: SdfScope, joint: SdfElement, axis: SdfElement, name: str) -> None:
+    def _mimic(self, part: SdfPart, axis: SdfElement, name: str) -> None:
         """<mimic>: q = multiplier (q_leader − reference) + offset; Drake's own has attributes and no reference."""
+        joint = part.element
         own, drake = axis.child("mimic"), joint.child("drake:mimic")
         mimic = own if own.given else drake
         if not mimic.given:
             return
         leader = mimic.attribute("joint")
-        holder = scope
-        *models, last = leader.split("::")
-        for part in models:
-            holder = holder.models.get(part, holder)
-        holder = holder.holding(last)
-        if last not in holder.joints:
+        led_by = self.frames.parts.get(part.owner.prefix + leader)
+        if led_by is None or led_by.kind != "joint":
             raise RobotError(f"{joint.where}: <{mimic.tag}> follows joint '{leader}', which does not exist")
-        led_by = self._called(holder, last)
-        if holder.joints[last].attribute("type") in TWO_AXES:
-            led_by += ":2" if mimic.attribute("axis") == "axis2" else ":1"
+        leader = self._called(part.owner.prefix + leader)
+        if led_by.element.attribute("type") in TWO_AXES:
+            leader += ":2" if mimic.attribute("axis") == "axis2" else ":1"
         values = own if own.given else drake.attributes
         factor, offset = values.number("multiplier", 1.0), values.number("offset", 0.0)
         offset -= factor * own.number("reference", 0.0)
         follower = f"{name}:1" if joint.attribute("type") in TWO_AXES and not name.endswith(":2") else name
-        self.couplings.append(Coupling(follower, led_by, factor, offset))
+        self.couplings.append(Coupling(follower, leader, factor, offset))
 
     # -- the base ----------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ class _SdfReader(RobotBuilder):
         """Fix all links without a parent joint; returns the pose of the root link in the base frame, the world."""
         children = {joint.child for joint in self.joints}
         roots = [link.name for link in self.links if link.name not in children and link.name != WORLD]
-        for root in roots if not all(model.is_static for model in self.top) else ():
+        for root in roots if not all(self.frames.models[name].is_static for name in self.top) else ():
             self.note(
                 "no joint connects the model to the world, so this link is fixed at its pose (other tools let it float)",
                 f"link '{root}'",
@@ -308,8 +308,7 @@ class _SdfReader(RobotBuilder):
             return self.stands[roots[0]]
         if roots:
             self._add_world()
-        for root in roots:
-            self.joints.append(Joint(f"{root}:fixed", "fixed", WORLD, root, self.stands[root]))
+        self.joints += [Joint(f"{root}:fixed", "fixed", WORLD, root, self.stands[root]) for root in roots]
         return Placement()
 
 

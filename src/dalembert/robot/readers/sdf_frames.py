@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dalembert.base.files.file_bounds import XML_ELEMENTS, at_most
 from dalembert.base.files.safe_xml import check_format, parse_xml, read_bytes
@@ -20,6 +20,7 @@ from dalembert.errors import RobotError
 from dalembert.robot.model.placement import Placement
 
 MODEL, WORLD = "__model__", "world"
+KINDS = ("link", "joint", "frame", "model")
 NESTED = 32  # depth of models within models, and of files within files
 CHAIN = 200  # length of a chain of frames, each given in the next
 QUATERNION = 1e-6  # tolerance of the norm of a quaternion
@@ -115,181 +116,148 @@ class SdfFile:
         return [x for x in (*named, path / "model.sdf") if x.is_file()]
 
 
-class SdfScope:
-    """A model, or the world: its named parts and their poses."""
+class SdfModel(NamedTuple):
+    """A model, or the world, whose name is empty.
 
-    def __init__(
-        self,
-        element: SdfElement,
-        file: SdfFile,
-        name: str = "",
-        parent: SdfScope | None = None,
-        place: SdfElement | None = None,
-    ) -> None:
-        self.element, self.file, self.name, self.parent = element, file, name, parent
-        self.placed_by, self.is_world, self.is_merged = place or element, parent is None, False
-        self.depth: int = 0 if parent is None else parent.depth + 1
-        if self.depth > NESTED:
-            raise RobotError(f"{element.where}: models are nested more than {NESTED} deep")
-        parts = ({x.name(): x for x in element.each(tag)} for tag in ("link", "joint", "frame"))
-        self.links, self.joints, self.frames = parts
-        self.models: dict[str, SdfScope] = {}
-        self._places: dict[str, Placement] = {}
-        for model in element.each("model"):
-            self.add(SdfScope(model, file, model.name(), self))
-        for include in element.element.findall("include"):
-            self._include(element.like(include))
-        self._check_names()
+    name     its full name, such as "arm::gripper";  prefix  what precedes the full names of its parts
+    pose_by  the element with its <pose>: its own, or the <include> that places it
+    around   the models that contain it, from the world inwards;  members  {kind: names of its parts}
+    """
 
-    def add(self, model: SdfScope) -> None:
-        """Add a nested model."""
-        if model.name in self.models:
-            raise RobotError(f"{self.element.where}: two models are called '{model.name}'; give one another <name>")
-        self.models[model.name] = model
-
-    def _include(self, include: SdfElement) -> None:
-        uri, merged = include.text("uri"), include.attribute("merge").lower() in ("true", "1")
-        file = self.file.included(uri, include.where)
-        models = [SdfElement(x, file.path) for x in file.root.findall("model")]
-        if len(models) != 1:
-            raise RobotError(f"{file.path}: the file has {len(models)} models; an included file must have exactly one")
-        (model,) = models
-        name = include.text("name", "") or model.name()
-        model.where = f"{file.path}: model '{name}'"
-        name = f"_merged__{name}__" if merged else name
-        scope = SdfScope(model, file, name, self, include if include.child("pose").given else model)
-        scope.is_merged = merged
-        self.add(scope)
-
-    def _check_names(self) -> None:
-        kinds: dict[str, str] = {}
-        for kind in ("link", "joint", "frame", "model"):
-            listed = list(self.models) if kind == "model" else [x.name() for x in self.element.each(kind)]
-            for name in listed:
-                if name in kinds:
-                    raise RobotError(
-                        f"{self.element.where}: a {kinds[name]} and a {kind} are both called '{name}'; names must be unique"
-                    )
-                kinds[name] = kind
+    name: str
+    prefix: str
+    element: SdfElement
+    pose_by: SdfElement
+    file: SdfFile
+    around: tuple[SdfModel, ...]
+    members: dict[str, list[str]]
 
     @property
     def is_static(self) -> bool:
         """Whether the model is static, so that nothing in it moves."""
-        return self.placed_by.flag("static", self.element.flag("static", False)) and not self.is_world
+        return self.pose_by.flag("static", self.element.flag("static", False))
 
-    # -- poses -------------------------------------------------------------------------------------
 
-    def in_world(self) -> Placement:
-        """The pose of the model in the world."""
-        if self.parent is None:
+class SdfPart(NamedTuple):
+    """A link, joint, frame or model, and the model that contains it."""
+
+    kind: str
+    element: SdfElement
+    owner: SdfModel
+
+
+class SdfFrames:
+    """All links, joints, frames and models of a file and of those that it includes, by their full names."""
+
+    def __init__(self, world: SdfElement, file: SdfFile) -> None:
+        self.parts: dict[str, SdfPart] = {}
+        self.models: dict[str, SdfModel] = {}
+        self._poses: dict[str, Placement] = {}  # in the model that contains each part
+        self.world = SdfModel("", "", world, world, file, (), {kind: [] for kind in KINDS})
+        self._fill(self.world)
+
+    def _fill(self, model: SdfModel) -> None:
+        """Add all that a model contains."""
+        element = model.element
+        if len(model.around) > NESTED:
+            raise RobotError(f"{element.where}: models are nested more than {NESTED} deep")
+        for kind in KINDS[:-1]:
+            for part in element.each(kind):
+                self._add(kind, part.name(), part, model)
+        for inner in element.each("model"):
+            self._add_model(inner.name(), inner, inner, model.file, model)
+        for include in map(element.like, element.element.findall("include")):
+            file = model.file.included(include.text("uri"), include.where)
+            models = [SdfElement(x, file.path) for x in file.root.findall("model")]
+            if len(models) != 1:
+                raise RobotError(
+                    f"{file.path}: the file has {len(models)} models; an included file must have exactly one"
+                )
+            (inner,) = models
+            name = include.text("name", "") or inner.name()
+            inner.where = f"{file.path}: model '{name}'"
+            merged = include.attribute("merge").lower() in ("true", "1")
+            self._add_model(name, inner, include if include.child("pose").given else inner, file, model, merged)
+
+    def _add(self, kind: str, name: str, element: SdfElement, owner: SdfModel) -> str:
+        full = owner.prefix + name
+        if full in self.parts:
+            raise RobotError(
+                f"{owner.element.where}: a {self.parts[full].kind} and a {kind} are both called '{name}'; names must be unique"
+            )
+        self.parts[full] = SdfPart(kind, element, owner)
+        owner.members[kind].append(name)
+        return full
+
+    def _add_model(
+        self, name: str, element: SdfElement, pose_by: SdfElement, file: SdfFile, owner: SdfModel, merged: bool = False
+    ) -> None:
+        """Add a model; the parts of a merged one are named as those of its owner."""
+        full = self._add("model", f"_merged__{name}__" if merged else name, element, owner)
+        prefix, members = owner.prefix if merged else f"{full}::", {kind: list[str]() for kind in KINDS}
+        self.models[full] = SdfModel(full, prefix, element, pose_by, file, (*owner.around, owner), members)
+        self._fill(self.models[full])
+
+    def found(self, name: str, model: SdfModel, where: str) -> str:
+        """The full name of the part that is called ``name`` in a model; that of the model for "" and ``__model__``."""
+        full = model.prefix + name
+        if name in ("", MODEL) or (full == WORLD and WORLD not in self.parts):
+            return model.name if name != WORLD else ""
+        if full not in self.parts:
+            known = [x for names in model.members.values() for x in names]
+            place = "its model" if model.name else "the world"
+            raise RobotError(
+                f"{where}: there is no link, joint, frame or model '{name}' in {place}; known names are "
+                f"{some(known) or 'none'}{nearest(name, known)}"
+            )
+        return full
+
+    def pose(self, full: str, within: str = "", waiting: tuple[str, ...] = ()) -> Placement:
+        """The pose of a part in a model that contains it, by default in the world."""
+        if full == within:
             return Placement()
-        return self.parent.in_world() @ self.parent.pose_of(self.name, self.element.where)
-
-    def pose_of(self, name: str, where: str, waiting: tuple[str, ...] = ()) -> Placement:
-        """The pose of a frame of this model in the model frame."""
-        if name in ("", MODEL) or (name == WORLD and self.is_world):
-            return Placement()
-        head, _, rest = name.partition("::")
-        if rest:
-            return self.pose_of(head, where, waiting) @ self._model(head, where).pose_of(rest, where)
-        if name in self._places:
-            return self._places[name]
-        if holder := self._merged_with(name):
-            return self.pose_of(holder.name, where, waiting) @ holder.pose_of(name, where)
-        if name in waiting:
-            raise RobotError(f"{where}: the poses of {some([*waiting, name])} are relative to one another in a cycle")
+        kind, element, owner = self.parts[full]
+        if owner.name != within:
+            return self.pose(owner.name, within, waiting) @ self.pose(full, owner.name, waiting)
+        if full in self._poses:
+            return self._poses[full]
+        where = element.where
+        if full in waiting:
+            raise RobotError(f"{where}: the poses of {some([*waiting, full])} are relative to one another in a cycle")
         at_most(CHAIN, len(waiting), "frames in one chain, each relative to the next", where)
-        waiting = (*waiting, name)
-        if name in self.models:
-            self._places[name] = self.models[name].place_of(waiting)
-        else:
-            element, default = self._element(name, where)
-            pose, relative_to = element.pose()
-            self._places[name] = self.pose_of(relative_to or default, element.where, waiting) @ pose
-        return self._places[name]
+        model = self.models[full] if kind == "model" else None
+        pose, relative_to = (model.pose_by if model else element).pose()
+        holder = self.found(relative_to or self._attached_to(full), owner, where)
+        pose = self.pose(holder, within, (*waiting, full)) @ pose
+        frame = model and (model.pose_by.text("placement_frame", "") or element.attribute("placement_frame"))
+        if model and frame:
+            pose = pose @ self.pose(self.found(frame, model, where), full).inverse
+        self._poses[full] = pose
+        return pose
 
-    def place_of(self, waiting: tuple[str, ...]) -> Placement:
-        """The pose of the model in its parent, while the poses of ``waiting`` are being resolved."""
-        assert self.parent is not None
-        pose, relative_to = self.placed_by.pose()
-        stands = self.parent.pose_of(relative_to, self.placed_by.where, waiting) @ pose
-        frame = self.placed_by.text("placement_frame", "") or self.element.attribute("placement_frame")
-        return stands @ self.pose_of(frame, self.element.where).inverse if frame else stands
+    def _attached_to(self, full: str) -> str:
+        """The name of what a part is attached to: a joint to its child, a frame to what it states; else the model."""
+        kind, element, _ = self.parts[full]
+        return element.text("child") if kind == "joint" else element.attribute("attached_to") if kind == "frame" else ""
 
-    def _element(self, name: str, where: str) -> tuple[SdfElement, str]:
-        """A link, joint or frame, and the default frame of its pose."""
-        if name in self.links:
-            return self.links[name], MODEL
-        if name in self.joints:
-            return self.joints[name], self.joints[name].text("child")
-        if name in self.frames:
-            return self.frames[name], self.frames[name].attribute("attached_to") or MODEL
-        raise self.unknown(name, where)
-
-    def _merged_with(self, name: str) -> SdfScope | None:
-        """The merged model that contains the name; its parts are treated as parts of this model."""
-        merged = (model for model in self.models.values() if model.is_merged)
-        return next((model for model in merged if model.has(name)), None)
-
-    def holding(self, name: str) -> SdfScope:
-        """This model, or the model merged into it that contains the name."""
-        inner = self._merged_with(name)
-        return self if inner is None else inner.holding(name)
-
-    def has(self, name: str) -> bool:
-        """Whether a part of this model has the name."""
-        here = any(name in names for names in (self.links, self.joints, self.frames, self.models))
-        return here or self._merged_with(name) is not None
-
-    def _model(self, name: str, where: str) -> SdfScope:
-        if holder := self._merged_with(name):
-            return holder._model(name, where)
-        if name not in self.models:
-            raise self.unknown(name, where)
-        return self.models[name]
-
-    def unknown(self, name: str, where: str) -> RobotError:
-        """The error for an unknown name."""
-        known = [*self.links, *self.joints, *self.frames, *self.models]
-        return RobotError(
-            f"{where}: there is no link, joint, frame or model '{name}' in {'the world' if self.is_world else 'its model'}; "
-            f"known names are {some(known) or 'none'}{nearest(name, known)}"
-        )
-
-    # -- attachment of frames ----------------------------------------------------------------------
-
-    def link_of(self, name: str, where: str, waiting: tuple[str, ...] = ()) -> tuple[SdfScope, str] | None:
-        """The link to which a frame is attached, with its model; None for the world."""
-        if name in waiting:
-            raise RobotError(f"{where}: {some([*waiting, name])} are attached to one another in a cycle")
-        at_most(CHAIN, len(waiting), "frames in one chain, each attached to the next", where)
-        waiting = (*waiting, name)
-        head, _, rest = name.partition("::")
-        if rest:
-            return self._model(head, where).link_of(rest, where)
-        if holder := self._merged_with(name):
-            return holder.link_of(name, where)
-        if name in self.links:
-            return self, name
-        if name in self.models:
-            return self.models[name].link_of(MODEL, where)
-        is_part = name in self.joints or name in self.frames
-        if not is_part and (name == WORLD or (self.is_world and name == MODEL)):
+    def link_of(self, name: str, model: SdfModel, where: str, waiting: tuple[str, ...] = ()) -> str | None:
+        """The full name of the link to which a part of a model is attached; None for the world."""
+        if name == WORLD and model.prefix + name not in self.parts:
             return None
-        if not is_part and name == MODEL:
-            return self._canonical(where)
-        return self.link_of(self._element(name, where)[1], where, waiting)
-
-    def _canonical(self, where: str) -> tuple[SdfScope, str] | None:
-        named = self.element.attribute("canonical_link")
-        if named:
-            return self.link_of(named, where)
-        if self.links:
-            return self, next(iter(self.links))
-        if self.models:
-            return next(iter(self.models.values())).link_of(MODEL, where)
-        raise RobotError(f"{self.element.where} has no links; a model needs at least one")
-
-    def all(self) -> list[SdfScope]:
-        """This model and all models within it, in file order."""
-        return [self, *(inner for model in self.models.values() for inner in model.all())]
+        full = self.found(name, model, where)
+        if not full:
+            return None
+        if full in waiting:
+            raise RobotError(f"{where}: {some([*waiting, full])} are attached to one another in a cycle")
+        at_most(CHAIN, len(waiting), "frames in one chain, each attached to the next", where)
+        kind, element, owner = self.parts[full]
+        if kind == "link":
+            return full
+        if kind != "model":
+            return self.link_of(self._attached_to(full), owner, where, (*waiting, full))
+        inner = self.models[full]
+        canonical = [element.attribute("canonical_link"), *inner.members["link"][:1], *inner.members["model"][:1]]
+        held_by = next(filter(None, canonical), None)
+        if held_by is None:
+            raise RobotError(f"{element.where} has no links; a model needs at least one")
+        return self.link_of(held_by, inner, where, (*waiting, full))

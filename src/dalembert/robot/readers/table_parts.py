@@ -1,32 +1,35 @@
-"""Readers for the parts of a robot that all tables have in common: inertia, placement, rotor, friction, limits."""
+"""Readers for the parts of a robot that all tables have in common: inertia, shapes, placement, drive, friction, limits."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any
 
 from dalembert.base.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.base.tables import units as si
 from dalembert.base.tables.located import REQUIRED, Located, Table
-from dalembert.base.tables.units import parse_angle, parse_quantity
+from dalembert.base.tables.units import doubt, parse_angle, parse_quantity
 from dalembert.base.wording import errors_at
 from dalembert.errors import RobotError
-from dalembert.robot.drives.drive_data import DrivePart, Gear, Motor
+from dalembert.robot.drives.drive_data import Gear, Motor
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.placement import Placement, no_rotation
-from dalembert.robot.model.robot import ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
+from dalembert.robot.model.robot import Friction, Joint, Limits, Robot, Rotor
+from dalembert.robot.model.shapes import SIZES, Shape
 from dalembert.robot.readers.dh_columns import LIMITS
 from dalembert.robot.terms import TERMS, Term
+from dalembert.robot.terms.term import unit_at
 
 INERTIA_KEYS = ("mass", "com", "inertia")
 PLACEMENT_KEYS = ("xyz", "rpy", "rotation")
 LIMIT_COLUMNS = {column.key: column for column in LIMITS}
-# {unit of a term at a revolute joint: unit at a prismatic joint}, for those that may be strings
-SLIDING = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m s/rad": "N s/m"}
+QUANTITIES = ("rad", "rad/s", "N m", "N m s/rad")  # units of numbers of a term that may be strings
 ROTOR_UNITS = {"mass": si.MASS, "inertia": si.INERTIA, "transverse": si.INERTIA, "position": si.LENGTH}
-CURVES = ("continuous_curve", "peak_curve")
 TENSOR_KEYS = ("xx", "yy", "zz", "xy", "xz", "yz")
+SHAPE_KEYS = (*SIZES, "scale", *PLACEMENT_KEYS, "name", "material", "colour")
+BODY_KEYS = ("density", "mass", "wall")
 
 
 def symmetric(xx: float, yy: float, zz: float, xy: float, yz: float, xz: float) -> MatLike:
@@ -87,6 +90,12 @@ def read_placement(table: Table) -> Placement:
     return Placement(R, xyz)
 
 
+def read_share(part: Located) -> dict[str, Any]:
+    """Whether a link is claimed to be physical and whether it is massless, and its share of weight."""
+    flags = {"physical": part.flag("physical", True), "massless": part.flag("massless", False)}
+    return {**flags, "weight": part.number("weight", 1.0)}
+
+
 def _coulomb(part: Located) -> tuple[float, ...]:
     """One level for both directions, or one level per direction."""
     value = part.get("coulomb", 0.0)
@@ -95,23 +104,47 @@ def _coulomb(part: Located) -> tuple[float, ...]:
     return tuple(part.scalar("coulomb", level) for level in pair)
 
 
-def _part(parent: Any, kind: type[Any], default: Any, read: Callable[[Any], dict[str, Any]]) -> Any:
-    """The part under the name of its class: an object of that class, or named values that are its fields."""
+def read_part(parent: Any, kind: type[Any], form: Callable[[str], dict[str, Any]] | None = None) -> Any:
+    """The part under the name of its class: an object of that class, or its fields by name; None if it is missing.
+
+    form  how the number of a field is read; by default in the unit of the field, or as a string with another unit
+    """
     key = kind.__name__.lower()
     if isinstance(parent.get(key, None), kind):
         return parent.get(key)
     part = parent.part(key, tuple(entry.name for entry in fields(kind)))
     if part is None:
-        return default
-    values = read(part)
+        return None
+    values = {entry.name: _field(part, entry, form) for entry in fields(kind) if entry.name in part}
     with errors_at(part.where):
         return kind(**values)
 
 
+def _field(part: Located, entry: Field[Any], form: Callable[[str], dict[str, Any]] | None) -> Any:
+    """A field of a part, read according to its type."""
+    key, kind = entry.name, str(entry.type)
+    if kind == "bool":
+        return part.flag(key)
+    if kind == "str":
+        return part.name(key, "") if key == "name" else part.get(key)
+    if kind == "Points":
+        return _curve(part, key)
+    if key == "coulomb":
+        return _coulomb(part)
+    units = si.UNITS[entry.metadata["unit"]] if entry.metadata else ROTOR_UNITS.get(key)
+    if kind.startswith("VecLike"):
+        return part.vector(key, units=units)
+    return part.number(key, **(form(key) if form else {"units": units}))
+
+
 def read_joint_parts(table: Table, *, turns: bool) -> dict[str, Any]:
     """Friction, limits and drive of a joint; angles may be strings with units if it ``turns``."""
-    drive = {"rotor": read_rotor(table), "motor": read_motor(table), "gear": read_gear(table)}
-    return {"friction": _read_friction(table, turns), "limits": read_limits(table, turns=turns), **drive}
+    return {"friction": _read_friction(table, turns), "limits": read_limits(table, turns=turns), **read_drive(table)}
+
+
+def read_drive(parent: Any) -> dict[str, Any]:
+    """Rotor, motor and gear of a joint; None for those that are missing."""
+    return {kind.__name__.lower(): read_part(parent, kind) for kind in (Rotor, Motor, Gear)}
 
 
 def _read_friction(parent: Table, turns: bool) -> Friction:
@@ -141,7 +174,7 @@ def _in_si(kind: type[Term], value: Any, turns: bool) -> Any:
 def _number_of(value: Any, unit: str, turns: bool) -> Any:
     if not isinstance(value, str):
         return value
-    number = parse_quantity(value, si.UNITS[unit if turns else SLIDING[unit]]) if unit in SLIDING else None
+    number = parse_quantity(value, si.UNITS[unit_at(unit, not turns)]) if unit in QUANTITIES else None
     number = parse_angle(value) if number is None and unit == "rad" and turns else number
     return value if number is None else number
 
@@ -149,47 +182,11 @@ def _number_of(value: Any, unit: str, turns: bool) -> Any:
 def read_limits(parent: Table, *, turns: bool) -> Limits:
     """The ``limits`` of a joint; angles may be strings with units if it ``turns``."""
 
-    def read(table: Table) -> dict[str, Any]:
-        return {
-            key: table.number(key, None, infinite=True, angle=turns and key != "effort", units=column.units(not turns))
-            for key, column in LIMIT_COLUMNS.items()
-        }
+    def form(key: str) -> dict[str, Any]:
+        units = LIMIT_COLUMNS[key].units(not turns)
+        return {"infinite": True, "angle": turns and key != "effort", "units": units}
 
-    return _part(parent, Limits, Limits(), read)
-
-
-def read_rotor(parent: Located) -> Rotor | None:
-    """The ``rotor`` that drives a joint."""
-
-    def read(part: Located) -> dict[str, Any]:
-        vectors = {key: part.vector(key, None, units=ROTOR_UNITS.get(key)) for key in ROTOR_VECTORS}
-        numbers = {key: part.number(key, getattr(Rotor, key), units=ROTOR_UNITS.get(key)) for key in ROTOR_NUMBERS}
-        flags = {"reflected": part.flag("reflected", False), "physical": part.flag("physical", True)}
-        return {**vectors, **numbers, **flags, "coulomb": _coulomb(part)}
-
-    return _part(parent, Rotor, None, read)
-
-
-def read_motor(parent: Located) -> Motor | None:
-    """The ``motor`` that drives a joint."""
-
-    def read(part: Located) -> dict[str, Any]:
-        others = {key: part.get(key) for key in ("thermal_class",) if key in part}
-        others |= {key: part.number(key) for key in ("phases",) if key in part}
-        return {**_quantities(part, Motor), **others, **{key: _curve(part, key) for key in CURVES if key in part}}
-
-    return _part(parent, Motor, None, read)
-
-
-def read_gear(parent: Located) -> Gear | None:
-    """The ``gear`` between a motor and its joint."""
-    return _part(parent, Gear, None, lambda part: _quantities(part, Gear))
-
-
-def _quantities(part: Located, kind: type[DrivePart]) -> dict[str, Any]:
-    """Name and numbers of a motor or gear, each in its own unit or as a string with another unit."""
-    units = {entry.name: si.UNITS[entry.metadata["unit"]] for entry in kind.numbers() if entry.name in part}
-    return {"name": part.name("name", "")} | {key: part.number(key, units=known) for key, known in units.items()}
+    return read_part(parent, Limits, form) or Limits()
 
 
 def _curve(part: Located, key: str) -> tuple[tuple[float, float], ...]:
@@ -233,3 +230,59 @@ def with_unused_notes(robot: Robot) -> Robot:
     known = set(robot.notes)
     notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in known)
     return robot.replace(notes=robot.notes + notes) if notes else robot
+
+
+def read_shape(table: Table) -> Shape:
+    """A shape from a table keyed by its kind, such as { cylinder = ["40 mm", "0.3 m"], xyz = [0, 0, 0.15] }."""
+    kinds: list[Any] = [kind for kind in SIZES if kind in table]
+    if len(kinds) != 1:
+        raise RobotError(
+            f"{table.where}: exactly one of the keys {', '.join(SIZES)} is required, but {len(kinds)} of them are given"
+        )
+    (kind,) = kinds
+    if kind != "mesh" and "scale" in table:
+        raise RobotError(f"{table.where}: 'scale' applies only to a mesh, and this is a {kind}; leave it out")
+    key = "scale" if kind == "mesh" else kind
+    value = table.get(key, 1.0) if kind == "mesh" else table.get(key)
+    count = len(SIZES[kind])
+    if isinstance(value, (int, float, str)) and kind in ("mesh", "sphere"):
+        value = [value] * count
+    numbers = table.items(key, value, (count,), f"a list of {count} numbers: {', '.join(SIZES[kind])}")
+    size = tuple(table.scalar(key, x, units=si.LENGTH if kind != "mesh" else None) for x in numbers)
+    colour = table.numbers("colour", 4, None)
+    names = table.text("name", ""), table.text("material", "")
+    return Shape(kind, size, read_placement(table), table.text("mesh", ""), *names, colour)
+
+
+def read_body(parent: Table, folder: str | os.PathLike[str] = "") -> tuple[Inertia, tuple[Shape, ...]]:
+    """The inertia of a link, from its mass, com and inertia or from its ``shapes``, together with these shapes.
+
+    folder  folder that relative mesh paths refer to
+    """
+    if "shapes" not in parent:
+        return read_inertia(parent), ()
+    twice = [key for key in INERTIA_KEYS if key in parent]
+    if twice:
+        raise RobotError(
+            f"{parent.where}: both '{twice[0]}' and 'shapes' are given, but the shapes already determine it; leave one of them "
+            "out (a shape may have a mass instead of a density)"
+        )
+    given = parent.get("shapes")
+    shapes, body = [], Inertia()
+    for k, data in enumerate(given if isinstance(given, (list, tuple)) else [given], 1):
+        table = Table(data, f"{parent.where}, shape {k}", (*SHAPE_KEYS, *BODY_KEYS))
+        shape = read_shape(table)
+        size = table.get(shape.kind)
+        has_units = any(isinstance(x, str) for x in (size if isinstance(size, (list, tuple)) else [size]))
+        if shape.kind != "mesh" and not has_units and (strange := doubt(max(shape.size), "m")):
+            raise RobotError(f"{table.where}: '{shape.kind}' has a size of {strange}")
+        mass, wall = table.number("mass", None, units=si.MASS), table.number("wall", None, units=si.LENGTH)
+        density = table.get("density", None)
+        if mass is None and density is None:
+            raise RobotError(
+                f"{table.where}: a {shape.kind} needs either a density, such as 2700 (kg/m³) or 'aluminium', or a mass (kg)"
+            )
+        with errors_at(table.where):
+            body = body + shape.inertia(density, mass=mass, wall=wall, folder=folder)
+        shapes.append(shape)
+    return body, tuple(shapes)

@@ -20,18 +20,9 @@ from dalembert.robot.model.loop_joints import LOOP_KINDS, Loop
 from dalembert.robot.model.multi_dof_joints import VIRTUAL
 from dalembert.robot.model.omitted_terms import omissions
 from dalembert.robot.model.robot import JOINT_TYPES, STANDARD_GRAVITY, Frame, Joint, Link, Robot
+from dalembert.robot.readers import table_parts as parts
 from dalembert.robot.readers.dh import CONVENTIONS, HELICAL, assemble, read_row
 from dalembert.robot.readers.robot_builder import RobotBuilder
-from dalembert.robot.readers.shape_inertia import SHAPE_KEYS, read_body, read_shape
-from dalembert.robot.readers.table_parts import (
-    INERTIA_KEYS,
-    PLACEMENT_KEYS,
-    read_joint_parts,
-    read_limits,
-    read_placement,
-    read_placement_at,
-    with_unused_notes,
-)
 
 FILE_KEYS = (
     *("name", "source", "notes", "left_out", "gravity", "omitted", "convention", "base", "tip", "payload"),
@@ -39,7 +30,9 @@ FILE_KEYS = (
 )
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "shapes", "physical", "massless", "weight", "note", "visuals", "collisions", "kept")
+LINK_KEYS = (
+    *("name", *parts.INERTIA_KEYS, "shapes", "physical", "massless", "weight", "note", "visuals", "collisions", "kept"),
+)
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
     *("friction", "limits", "rotor", "motor", "gear", "pitch", "kept"),
@@ -64,7 +57,7 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     robot = _coupled(table, _frames(table) if frames else _dh(table, str(convention)))
     if frames and "tip" not in table:  # links moved by couplings are not candidates for the tip
         robot = robot.replace(tip=None).with_tip_note()
-    return with_unused_notes(robot)
+    return parts.with_unused_notes(robot)
 
 
 def _coupled(table: Table, robot: Robot) -> Robot:
@@ -82,7 +75,7 @@ def _coupling(table: Table, robot: Robot) -> Coupling:
     slides = {joint.name for joint in robot.joints if joint.type == "prismatic"}
     must = "a list of tables, one per motor, such as [{ velocity = 3.0 }, { velocity = 5.0 }]"
     limits = [
-        read_limits(Table({"limits": part.data}, part.where, None), turns=joint not in slides)
+        parts.read_limits(Table({"limits": part.data}, part.where, None), turns=joint not in slides)
         for part, joint in zip_longest(table.parts("limits", must, None, "motor"), joints)
         if part is not None
     ]
@@ -98,7 +91,7 @@ def _loop(table: Table) -> Loop:
     positions = Table(table.get("branch", {}), f"{table.where}, branch", None)
     values: dict[str, Any] = {
         **{key: table.name(key) for key in ("name", "link_a", "link_b")},
-        **{f"placement_{key}": read_placement_at(table, key) for key in ("a", "b")},
+        **{f"placement_{key}": parts.read_placement_at(table, key) for key in ("a", "b")},
         "kind": table.choice("kind", LOOP_KINDS, "revolute"),
         "axis": table.vector("axis", Z),
         "passive": table.texts("passive"),
@@ -110,7 +103,7 @@ def _loop(table: Table) -> Loop:
 
 def _common(table: Table) -> dict[str, Any]:
     """The fields of the robot that are written the same way in every convention."""
-    payload = table.part("payload", (*INERTIA_KEYS, "shapes"))
+    payload = table.part("payload", (*parts.INERTIA_KEYS, "shapes"))
     if payload and "shapes" not in payload:
         payload.get("mass")  # a payload without a mass is a mistake
     with errors_at(table.where):
@@ -118,7 +111,7 @@ def _common(table: Table) -> dict[str, Any]:
     return {
         "name": table.name("name", Path(table.where).stem or "arm"),
         "gravity": table.vector("gravity", STANDARD_GRAVITY),
-        "payload": read_body(payload, Path(table.where).parent)[0] if payload else None,
+        "payload": parts.read_body(payload, Path(table.where).parent)[0] if payload else None,
         "source": table.text("source", ""),
         "omitted": omitted,
         **{key: table.texts(key) for key in ("notes", "left_out", "kept")},
@@ -127,11 +120,11 @@ def _common(table: Table) -> dict[str, Any]:
 
 def _tip(table: Table, last: str | None) -> Frame | None:
     """[tip]: a frame on a link, by default on ``last``."""
-    tip = table.part("tip", ("name", "link", *PLACEMENT_KEYS))
+    tip = table.part("tip", ("name", "link", *parts.PLACEMENT_KEYS))
     if tip is None:
         return None
     link = tip.name("link", REQUIRED if last is None else last)
-    return Frame(tip.name("name", "tip"), link, read_placement(tip))
+    return Frame(tip.name("name", "tip"), link, parts.read_placement(tip))
 
 
 def _each(table: Table, key: str, allowed: Sequence[str]) -> Iterator[Table]:
@@ -153,11 +146,11 @@ def _tables(table: Table, key: str) -> list[tuple[Any, str]]:
 
 def _dh(table: Table, convention: str) -> Robot:
     """A serial arm described by DH rows."""
-    base = table.part("base", ("link", *PLACEMENT_KEYS)) or Table({}, table.where, None)
+    base = table.part("base", ("link", *parts.PLACEMENT_KEYS)) or Table({}, table.where, None)
     rows = [read_row(data, where, Path(table.where).parent) for data, where in _tables(table, "joint")]
     if not rows:
         raise RobotError(f"{table.where}: there are no [[joint]] tables; an arm needs at least one joint")
-    fields = _common(table) | {"base": read_placement(base), "base_link": base.name("link", "base")}
+    fields = _common(table) | {"base": parts.read_placement(base), "base_link": base.name("link", "base")}
     tip = _tip(table, rows[-1].link or f"link{len(rows)}")
     with errors_at(table.where):
         return assemble(rows, convention, tip=tip, **fields)
@@ -165,7 +158,7 @@ def _dh(table: Table, convention: str) -> Robot:
 
 def _frames(table: Table) -> Robot:
     """Any tree of links, described by the placement of each joint on its parent link."""
-    fields = _common(table) | {"base": read_placement_at(table, "base")}
+    fields = _common(table) | {"base": parts.read_placement_at(table, "base")}
     builder = RobotBuilder(table.where)
     for link in _each(table, "link", LINK_KEYS):
         builder.links.append(_link(link, Path(table.where).parent))
@@ -190,34 +183,26 @@ def _frames(table: Table) -> Robot:
 
 
 def _link(table: Table, folder: Path) -> Link:
-    inertia, shapes = read_body(table, folder)
+    inertia, shapes = parts.read_body(table, folder)
     must = "a list of tables, such as [{ mesh = 'meshes/link1.stl' }, { sphere = [0.1] }]"
     with errors_at(table.where):
-        drawn = (tuple(map(read_shape, table.parts(key, must, SHAPE_KEYS))) for key in ("visuals", "collisions"))
-        visuals, collisions = drawn
-        return Link(
-            table.name(),
-            inertia,
-            table.flag("physical", True),
-            table.flag("massless", False),
-            table.number("weight", 1.0),
-            (*shapes, *visuals),
-            collisions,
-            table.texts("kept"),
-        )
+        drawn = (table.parts(key, must, parts.SHAPE_KEYS) for key in ("visuals", "collisions"))
+        visuals, collisions = (tuple(map(parts.read_shape, tables)) for tables in drawn)
+        more: dict[str, Any] = {"visuals": (*shapes, *visuals), "collisions": collisions, "kept": table.texts("kept")}
+        return Link(table.name(), inertia, **parts.read_share(table), **more)
 
 
 def _joint(table: Table, kind: str) -> dict[str, Any]:
     """The fields of a joint; one of several variables has only those that describe its place."""
     place = {
         **{key: table.name(key) for key in ("name", "parent", "child")},
-        "placement": read_placement(table),
+        "placement": parts.read_placement(table),
         "axis": table.vector("axis", Z),
-        "link_frame": read_placement_at(table, "link_frame"),
+        "link_frame": parts.read_placement_at(table, "link_frame"),
     }
     if kind in VIRTUAL:
         for key in JOINT_KEYS:
-            if key in table and key not in (*place, "type", *PLACEMENT_KEYS):
+            if key in table and key not in (*place, "type", *parts.PLACEMENT_KEYS):
                 raise RobotError(
                     f"{table.where}: a {kind} joint has several variables, so '{key}' is ambiguous; describe it as separate "
                     f"joints ({', '.join(step for step, _, _ in VIRTUAL[kind])}), each with its own '{key}'"
@@ -227,5 +212,5 @@ def _joint(table: Table, kind: str) -> dict[str, Any]:
     return place | {
         "offset": table.number("offset", 0.0, angle=turns, units=None if turns else LENGTH),
         "kept": table.texts("kept"),
-        **read_joint_parts(table, turns=turns),
+        **parts.read_joint_parts(table, turns=turns),
     }

@@ -5,7 +5,7 @@ are not opened. Unused elements are listed in ``Robot.notes``, or in ``Robot.lef
 (Gazebo's springs). ``<mimic>`` becomes a coupling, and planar and floating joints become virtual joints
 (:mod:`dalembert.robot.model.multi_dof_joints`). Elements without dynamics are kept as text for the writer.
 
-Three extensions are supported: Drake's ``drake:acceleration`` limit, the rotors of :mod:`dalembert.robot.readers.urdf_drives`,
+Three extensions are supported: Drake's ``drake:acceleration`` limit, the rotors of :mod:`dalembert.robot.readers.urdf_parts`,
 and the ``<dalembert>`` elements of :mod:`dalembert.robot.readers.urdf_writer`.
 """
 
@@ -18,7 +18,8 @@ from xml.etree.ElementTree import Element
 
 from dalembert.base.algebra.vectors import ZERO, X, Z
 from dalembert.base.files.file_bounds import LINKS, at_most
-from dalembert.base.files.safe_xml import BLANKS, check_format, file_or_text, parse_xml
+from dalembert.base.files.reader_process import ask
+from dalembert.base.files.safe_xml import BLANKS, check_format, file_or_text, parse_xml, read_bytes
 from dalembert.base.tables.located import XmlElement
 from dalembert.base.wording import errors_at, nearest
 from dalembert.errors import RobotError
@@ -26,12 +27,11 @@ from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.joint_couplings import Coupling
 from dalembert.robot.model.placement import unit
 from dalembert.robot.model.robot import JOINT_TYPES, STANDARD_GRAVITY, Frame, Friction, Joint, Limits, Link, Robot
+from dalembert.robot.model.robot_notes import Note
 from dalembert.robot.model.shapes import Shape
-from dalembert.robot.readers.kept_xml import kept_text
+from dalembert.robot.readers import urdf_parts as parts
 from dalembert.robot.readers.robot_builder import RobotBuilder
-from dalembert.robot.readers.table_parts import moments, read_gear, read_motor, read_rotor
-from dalembert.robot.readers.urdf_drives import Drive, drive_of, read_drives, rotor_of
-from dalembert.robot.readers.urdf_shapes import KNOWN_IN_SHAPE, Colour, colours, origin_of, read_shape
+from dalembert.robot.readers.table_parts import moments, read_drive, read_share
 from dalembert.robot.terms import TERMS, Term
 
 # the known children or attributes of each element; all others are named in a note
@@ -47,8 +47,8 @@ KNOWN = {
     "mimic": {"joint", "multiplier", "offset"},
     "drake:mimic": {"joint", "multiplier", "offset"},
     "dynamics": {"damping", "friction"},
-    "visual": KNOWN_IN_SHAPE,
-    "collision": KNOWN_IN_SHAPE,
+    "visual": parts.KNOWN_IN_SHAPE,
+    "collision": parts.KNOWN_IN_SHAPE,
 }
 # children that no field of the robot represents; they and unknown ones are kept as text
 KEPT = {"transmission", "material", "gazebo", "safety_controller", "calibration"}
@@ -66,11 +66,7 @@ OURS = {
 # elements that exert forces or close chains and are not supported by this reader
 FORCES = {"drake:linear_spring_damper", "drake:linear_bushing_rpy", "drake:ball_constraint", "loop_joint"}
 # Gazebo elements that affect torques, and the values for which they do not
-GAZEBO = {
-    "springStiffness": ("0", "0.0"),
-    "turnGravityOff": ("false", "0"),
-    "gravity": ("true", "1"),
-}
+GAZEBO = {"springStiffness": ("0", "0.0"), "turnGravityOff": ("false", "0"), "gravity": ("true", "1")}
 
 
 def read_urdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
@@ -88,7 +84,7 @@ def parse_urdf(text: str | bytes, source: str = TEXT, tip: str | None = None) ->
         at_most(LINKS, len(root.findall(tag)), f"{tag}s", source)
     builder = RobotBuilder(source)
     whole = _UrdfElement(root, source, builder)
-    defined, drives = colours(root), read_drives(root, source, builder.note)
+    defined, drives = parts.colours(root), parts.read_drives(root, source, builder.note)
     builder.links += [_link(link, defined) for link in whole.each("link")]
     for joint in whole.each("joint"):
         if joint.text("type", "") in VIRTUAL_TYPES:
@@ -141,7 +137,7 @@ class _UrdfElement(XmlElement):
 
     def kept(self) -> tuple[str, ...]:
         """The children that no field represents, as text."""
-        return tuple(kept_text(child) for child in self.element if child.tag not in KNOWN[self.tag] - KEPT)
+        return tuple(parts.kept_text(child) for child in self.element if child.tag not in KNOWN[self.tag] - KEPT)
 
     def ours(self) -> _UrdfElement:
         """The <dalembert> child element."""
@@ -173,34 +169,30 @@ class _UrdfElement(XmlElement):
                 self.builder.note(finding, f"{name} {place}".strip(), torques)
 
 
-def _link(link: _UrdfElement, defined: Mapping[str, Colour]) -> Link:
+def _link(link: _UrdfElement, defined: Mapping[str, parts.Colour]) -> Link:
     link.note_unknown("in a link")
     ours = link.ours()
     shapes: dict[str, list[Shape]] = {"visual": [], "collision": []}
     kept = list(link.kept())
     for element in (child for child in link.element if child.tag in shapes):
         link.like(element).note_unknown(f"in a {element.tag}")
-        shape = read_shape(element, defined)
+        shape = parts.read_shape(element, defined)
         if shape is None:
-            kept.append(kept_text(element))
+            kept.append(parts.kept_text(element))
             link.builder.note("shapes of an unknown kind are only kept as text", link.place)
         else:
             shapes[element.tag].append(shape)
-    values: dict[str, Any] = {
-        "inertia": _inertia(link.child("inertial")),
-        "weight": ours.number("weight", 1.0),
-        "physical": ours.flag("physical", True),
-        "massless": ours.flag("massless", False),
-    }
+    drawn: dict[str, Any] = {"visuals": shapes["visual"], "collisions": shapes["collision"]}
+    values = {"inertia": _inertia(link.child("inertial"))} | read_share(ours)
     with errors_at(link.where):
-        return Link(link.name(), visuals=shapes["visual"], collisions=shapes["collision"], kept=kept, **values)  # type: ignore[arg-type]
+        return Link(link.name(), **drawn, kept=tuple(kept), **values)
 
 
 def _textures(root: Element) -> list[str]:
     """Textured materials defined within shapes: their names are global, so they can be written separately."""
     at_top = {material.get("name") for material in root.findall("material")}
     inside = {x.get("name"): x for x in root.iter("material") if x.find("texture") is not None and x.get("name")}
-    return [kept_text(material) for name, material in inside.items() if name not in at_top]
+    return [parts.kept_text(material) for name, material in inside.items() if name not in at_top]
 
 
 def _inertia(inertial: _UrdfElement) -> Inertia:
@@ -212,10 +204,10 @@ def _inertia(inertial: _UrdfElement) -> Inertia:
     for part, tag in ((mass, "mass"), (tensor, "inertia")):
         if not part.given:
             raise RobotError(f"{inertial.where}: <inertial> has no <{tag}>; remove <inertial> for a frame without mass")
-    return Inertia(mass.number("value"), ZERO, moments(tensor)).seen_from(origin_of(inertial))
+    return Inertia(mass.number("value"), ZERO, moments(tensor)).seen_from(parts.origin_of(inertial))
 
 
-def _joint(joint: _UrdfElement, drive: Drive) -> Joint:
+def _joint(joint: _UrdfElement, drive: parts.Drive) -> Joint:
     kind, where = joint.name("type"), joint.where
     if kind not in JOINT_TYPES:
         raise RobotError(f"{where} has type '{kind}', which is not supported; supported types are {', '.join(TYPES)}")
@@ -223,31 +215,22 @@ def _joint(joint: _UrdfElement, drive: Drive) -> Joint:
     for tag in ("safety_controller", "calibration"):
         if joint.element.find(tag) is not None:
             joint.builder.note(f"<{tag}> is ignored because it does not affect the dynamics", joint.place)
-    parent, child, placement = _end(joint, "parent"), _end(joint, "child"), origin_of(joint)
+    parent, child, placement = _end(joint, "parent"), _end(joint, "child"), parts.origin_of(joint)
     ours, dynamics = joint.ours(), joint.child("dynamics")
-    kept, drive = (*joint.kept(), *_unread(joint)), drive_of(joint.element, where) | drive
+    kept, drive = (*joint.kept(), *_unread(joint)), parts.drive_of(joint.element, where) | drive
     if kind == "fixed":  # some exporters give fixed joints the axis 0 0 0, which is not used
         with errors_at(where):
             unused = {"friction": _friction(dynamics, ours) != Friction()}
-        unused["rotor"] = ours.child("rotor").given or rotor_of(drive) is not None
+        unused["rotor"] = ours.child("rotor").given or parts.rotor_of(drive) is not None
         for what in [what for what, is_given in unused.items() if is_given]:
             joint.builder.note(f"the {what} of fixed joints is not used", joint.place)
         return Joint(joint.name(), "fixed", parent, child, placement, kept=kept)
     with errors_at(where):
-        return Joint(
-            joint.name(),
-            ours.text("type", kind),  # type: ignore[arg-type]
-            parent,
-            child,
-            placement,
-            joint.child("axis").numbers("xyz", 3, X),
-            friction=_friction(dynamics, ours),
-            limits=_limits(joint.child("limit"), ours, kind),
-            rotor=read_rotor(ours) or rotor_of(drive),
-            motor=read_motor(ours),
-            gear=read_gear(ours),
-            kept=kept,
-        )
+        values = {"axis": joint.child("axis").numbers("xyz", 3, X), "friction": _friction(dynamics, ours)}
+        values |= {"limits": _limits(joint.child("limit"), ours, kind), "kept": kept, **read_drive(ours)}
+        values["rotor"] = values["rotor"] or parts.rotor_of(drive)
+        exact: Any = ours.text("type", kind)
+        return Joint(joint.name(), exact, parent, child, placement, **values)
 
 
 def _unread(joint: _UrdfElement) -> Iterator[str]:
@@ -257,7 +240,7 @@ def _unread(joint: _UrdfElement) -> Iterator[str]:
         known = KNOWN[tag] - unused.get(joint.name("type"), set())
         attributes = {key: text for key, text in joint.child(tag).element.attrib.items() if key not in known}
         if attributes:
-            yield kept_text(Element(tag, attributes))
+            yield parts.kept_text(Element(tag, attributes))
 
 
 def _add_virtual(joint: _UrdfElement) -> None:
@@ -271,7 +254,7 @@ def _add_virtual(joint: _UrdfElement) -> None:
             builder.note("friction of planar and floating joints", joint.place, torques=True)
         axis = unit(joint.child("axis").numbers("xyz", 3, Z), "its axis")
         ends = _end(joint, "parent"), _end(joint, "child")
-        builder.add_virtual(Joint(name, "fixed", *ends, origin_of(joint), axis), joint.name("type"))
+        builder.add_virtual(Joint(name, "fixed", *ends, parts.origin_of(joint), axis), joint.name("type"))
 
 
 def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
@@ -345,3 +328,29 @@ def _top_level(root: Element, whole: _UrdfElement) -> None:
             text = (gazebo.findtext(tag) or "").strip().lower()
             if text not in ("", *without_effect):
                 whole.builder.note("a Gazebo extension outside URDF", f"{tag} of '{gazebo.get('reference')}'", True)
+
+
+def read_xacro(
+    path: str | os.PathLike[str], tip: str | None = None, arguments: Mapping[str, Any] | None = None
+) -> Robot:
+    """The robot described by a .xacro file; ``arguments`` are those that the file uses as ``$(arg NAME)``.
+
+    >>> read_xacro("ur.urdf.xacro", arguments={"name": "ur5e"})
+    Traceback (most recent call last):
+    dalembert.errors.RobotError: ur.urdf.xacro: there is no such file
+    """
+    text, notes = expand_xacro(path, arguments)
+    robot = parse_urdf(text, os.fspath(path), tip)
+    return robot.replace(notes=(*notes, *robot.notes))
+
+
+def expand_xacro(path: str | os.PathLike[str], arguments: Mapping[str, Any] | None = None) -> tuple[str, list[Note]]:
+    """The URDF text to which a .xacro file expands, and notes for the user on how it was found."""
+    source = os.fspath(path)
+    read_bytes(path)  # a missing file is reported as for any other format
+    # true and false are written as in XML
+    texts = {str(key): str(x).lower() if isinstance(x, bool) else str(x) for key, x in (arguments or {}).items()}
+    question = {"source": source, "arguments": texts, "environment": dict(os.environ)}
+    function = "dalembert.robot.readers.xacro_expander:expanded"
+    answer, _ = ask(function, question, where=source, reader="xacro", error=RobotError)
+    return str(answer["text"]), [Note(str(sentence), str(topic)) for sentence, topic in answer["notes"].items()]

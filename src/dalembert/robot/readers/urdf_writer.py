@@ -9,7 +9,6 @@ express (rotors, gravity, weight compensation, two-sided friction) is written in
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,10 +23,8 @@ from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import ROTOR_NUMBERS, ROTOR_VECTORS, STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
 from dalembert.robot.model.shapes import Shape
-from dalembert.robot.readers.kept_xml import kept_elements, prefixes
-from dalembert.robot.readers.toml_writer import changed_fields, save_text
-from dalembert.robot.readers.urdf_drives import update_drives
-from dalembert.robot.readers.urdf_shapes import write_shape
+from dalembert.robot.readers.toml_writer import changed_fields
+from dalembert.robot.readers.urdf_parts import ATTRIBUTES, kept_elements, prefixes, update_drives
 from dalembert.robot.terms import Term
 
 # Other readers require a number even if the limit is unknown; ours is told to ignore it (``unlimited``).
@@ -81,14 +78,6 @@ def _mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
             leader, factor = parts[0] if parts else ((*coupling.of, *held)[0], 0.0)
             out[name] = (leader, factor, offset)
     return out
-
-
-def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the file as a whole: if writing fails, the old file remains.
-
-    Relative mesh paths are rewritten relative to the folder of the new file.
-    """
-    save_text(write_urdf, robot, path)
 
 
 def in_urdf_frames(robot: Robot) -> Robot:
@@ -217,13 +206,37 @@ def _write_link(root: Element, link: Link) -> None:
         SubElement(inertial, "inertia", _attributes(f"the inertia tensor of {what}", entries))
     for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
         for shape in shapes:
-            _numbers(f"a {tag} of {what}", *shape.size, *shape.placement.translation, *(shape.colour or ()))
-            write_shape(element, tag, shape)
+            _write_shape(
+                SubElement(element, tag, {"name": shape.name} if shape.name else {}), shape, f"a {tag} of {what}"
+            )
     element.extend(parse_xml(text, f"a kept element of {what}") for text in link.kept)
     ours: dict[str, Any] = {"physical": link.physical and None, "massless": link.massless or None}
     ours |= {"weight": None if link.weight == 1.0 else link.weight}
     if attributes := _attributes(f"the weight of {what}", ours):
         SubElement(element, "dalembert", attributes)
+
+
+def _write_origin(element: Element, placement: Placement, what: str) -> None:
+    if placement != Placement():
+        _numbers(what, *(x for row in placement.rotation for x in row))
+        origin = {"xyz": tuple(placement.translation), "rpy": placement.to_rpy()}
+        SubElement(element, "origin", _attributes(what, origin))
+
+
+def _write_shape(element: Element, shape: Shape, what: str) -> None:
+    """The contents of a <visual> or <collision>."""
+    _write_origin(element, shape.placement, what)
+    solid = SubElement(SubElement(element, "geometry"), shape.kind)
+    if shape.kind == "mesh":
+        solid.set("filename", shape.file)
+    sizes = [shape.size] if shape.kind in ("box", "mesh") else [(x,) for x in shape.size]
+    for key, values in zip(ATTRIBUTES[shape.kind], sizes, strict=True):
+        if shape.kind != "mesh" or values != (1.0, 1.0, 1.0):
+            solid.set(key, _numbers(what, *values))
+    if shape.material or shape.colour is not None:
+        material = SubElement(element, "material", name=shape.material)
+        if shape.colour is not None:
+            SubElement(material, "color", rgba=_numbers(what, *map(float, shape.colour)))
 
 
 def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | None = None) -> None:
@@ -233,10 +246,7 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     boundless = joint.type == "revolute" and not known.keys() & {"lower", "upper"}
     kind = "continuous" if boundless else joint.type
     element = SubElement(root, "joint", name=_text(joint.name, "a joint's name"), type=kind)
-    if joint.placement != Placement():
-        _numbers(f"the placement of {what}", *(x for row in joint.placement.rotation for x in row))
-        origin = {"xyz": tuple(joint.placement.translation), "rpy": joint.placement.to_rpy()}
-        SubElement(element, "origin", _attributes(f"the placement of {what}", origin))
+    _write_origin(element, joint.placement, f"the placement of {what}")
     SubElement(element, "parent", link=joint.parent)
     SubElement(element, "child", link=joint.child)
     kept = [parse_xml(text, f"a kept element of {what}") for text in joint.kept]

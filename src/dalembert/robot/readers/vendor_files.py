@@ -7,17 +7,18 @@ written as 1.5708, which costs operations in every term and changes nothing else
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
 from dataclasses import replace
-from itertools import product
 
-from dalembert.base.algebra.vectors import Mat
+from dalembert.base.algebra.vectors import Mat, Vec
 from dalembert.base.arrays import number
 from dalembert.base.files.file_bounds import UNLIMITED
-from dalembert.base.wording import shown, some
+from dalembert.base.wording import counted, errors_at, shown, some
 from dalembert.errors import RobotError
-from dalembert.robot.model.robot import Joint, Limits, Robot
+from dalembert.robot.model.inertia import Inertia
+from dalembert.robot.model.robot import Joint, Limits, Link, Robot
 from dalembert.robot.model.robot_notes import Note, without
+from dalembert.robot.model.shapes import density_of
 
 SNAP = 1e-5  # rad: angles of five digits are this close to right angles
 
@@ -91,27 +92,20 @@ def snapped_rotation(R: Mat, tolerance: float) -> Mat:
     >>> snapped_rotation(Placement.rpy(1.5708, 0, 0).rotation, 1e-5)
     ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
     """
-    entries = [x for row in R for x in row]
-    if not all(isinstance(x, float) for x in entries) or not any(0 < abs(x) <= tolerance for x in entries):
+    if not all(isinstance(x, float) for row in R for x in row):
         return R
-    for i, j in product(range(3), repeat=2):
-        others = [*(abs(R[i][k]) for k in range(3) if k != j), *(abs(R[k][j]) for k in range(3) if k != i)]
-        if max(others) <= tolerance:
-            return Mat(_about_an_axis(R, i, j, tolerance))
-    return R
+    near = Mat.of([0.0 if abs(x) <= tolerance else x for x in row] for row in R)
+    about_an_axis = all(any(line.count(0.0) == 2 for line in lines) for lines in (near, near.T))
+    if near == R or not about_an_axis:
+        return R
+    x = _unit(near[0])
+    z = _unit(x.cross(near[1]))
+    return Mat.of([v + 0.0 for v in row] for row in (x, z.cross(x), z))  # + 0.0 turns −0.0 into 0.0
 
 
-def _about_an_axis(R: Mat, i: int, j: int, tolerance: float) -> Iterator[tuple[float, ...]]:
-    """The rows of the rotation whose entry (i, j) is ±1: the other two rows and columns turn by one angle."""
-    (p, q), (r, s) = ([k for k in range(3) if k != n] for n in (i, j))
-    length = math.hypot(R[p][r], R[p][s])
-    x, y = (R[p][k] / length for k in (r, s))
-    if min(abs(x), abs(y)) <= tolerance:
-        x, y = (0.0, math.copysign(1.0, y)) if abs(x) < abs(y) else (math.copysign(1.0, x), 0.0)
-    sign = math.copysign(1.0, R[p][r] * R[q][s] - R[p][s] * R[q][r])
-    rows = {i: {j: math.copysign(1.0, R[i][j])}, p: {r: x, s: y}, q: {r: -sign * y + 0.0, s: sign * x + 0.0}}
-    for n in range(3):
-        yield tuple(rows[n].get(k, 0.0) for k in range(3))
+def _unit(v: Vec) -> Vec:
+    length = math.hypot(*v)
+    return Vec(x / length for x in v)
 
 
 def without_mass(robot: Robot) -> list[str]:
@@ -129,3 +123,26 @@ def without_mass(robot: Robot) -> list[str]:
     if not heavy.intersection(moved):
         return []  # the robot has no masses at all, and commands say so
     return [name for name in moved if name not in heavy and (name in drawn or name not in loaded)]
+
+
+def with_density(robot: Robot, density: float | str, folder: str | os.PathLike[str] = "") -> Robot:
+    """The robot, with the inertia of links without a mass computed from their collision shapes, or else their visuals.
+
+    density  kg/m³, or the name of a material;  folder  folder that relative mesh paths refer to
+    """
+    value, filled, links = density_of(density), list[str](), list[Link]()
+    for link in robot.links:
+        shapes = link.collisions or link.visuals
+        if shapes and link.inertia.is_zero and not link.massless:
+            with errors_at(f"link '{link.name}'"):
+                body = sum((shape.inertia(value, folder=folder) for shape in shapes), Inertia())
+            link = replace(link, inertia=body)
+            kind = "collision shape" if link.collisions else "visual shape"
+            filled.append(f"'{link.name}' {body.mass:.4g} kg ({counted(len(shapes), kind)})")
+        links.append(link)
+    note = (
+        f"links without a mass in the file take the inertia of their shapes at {value:g} kg/m³: {some(filled, 50)}"
+        if filled
+        else f"the density {value:g} kg/m³ was not used: every link that has shapes also has a mass"
+    )
+    return robot.replace(links=tuple(links), notes=(*robot.notes, note))

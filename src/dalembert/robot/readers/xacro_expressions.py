@@ -85,22 +85,19 @@ def _room(count: int) -> None:
         raise _Refused(f"has a value of more than {LARGEST} characters and elements")
 
 
-def _small(function: Function, most: int) -> Function:
-    """The function, for integers that are not large: its work or its result grows rapidly with them."""
+def _within(count: Function, function: Function) -> Function:
+    """The function, refused before it is called if ``count`` of its arguments exceeds what a value may have."""
 
     def bounded(*arguments: Any, **options: Any) -> Any:
-        for x in (*arguments, *options.values()):
-            if isinstance(x, int) and abs(x) > most:
-                raise _Refused(f"calls {function.__name__} with {str(x)[:20]}; at most {most} is allowed")
+        _room(count(*arguments, **options))
         return function(*arguments, **options)
 
     return bounded
 
 
-def _listed(*bounds: int) -> list[int]:
+def _counted(*bounds: int) -> int:
     numbers = range(*bounds)
-    _room(numbers[-1] // numbers.step - numbers.start // numbers.step if numbers else 0)
-    return list(numbers)
+    return numbers[-1] // numbers.step - numbers.start // numbers.step if numbers else 0
 
 
 def _sum(values: Sequence[float], start: float = 0) -> float:
@@ -110,24 +107,17 @@ def _sum(values: Sequence[float], start: float = 0) -> float:
     return sum(values, start)
 
 
-def _product(values: Sequence[float], start: float = 1) -> float:
-    for x in values:
-        start = _binary(ast.Mult, start, x)
-        size(start)
-    return start
-
-
 FUNCTIONS: dict[str, Any] = {
     "bool": bool, "int": int, "float": float, "str": str, "len": len, "abs": abs, "min": min, "max": max, "any": any,
     "all": all, "ord": ord, "repr": repr, "dict": dict, "list": list, "tuple": tuple, "set": set, "divmod": divmod,
-    "round": lambda number, ndigits=None: round(number, ndigits and max(-400, min(ndigits, 400))), "range": _listed, "sum": _sum, "sorted": sorted, "map": map, "filter": filter,
+    "round": lambda number, ndigits=None: round(number, ndigits and max(-400, min(ndigits, 400))),
+    "range": _within(_counted, lambda *bounds: list(range(*bounds))), "sum": _sum, "sorted": sorted, "map": map,
     "isinstance": isinstance, "zip": lambda *columns: list(zip(*columns, strict=False)),
     "enumerate": lambda values, start=0: list(enumerate(values, start)), "reversed": lambda values: list(reversed(values)),
 }  # fmt: skip
 MATH: dict[str, Any] = {
-    **{name: value for name, value in vars(math).items() if not name.startswith("_")},
-    **{name: _small(getattr(math, name), 1000) for name in ("factorial", "comb", "perm")},
-    "prod": _product,
+    **{name: value for name, value in vars(math).items() if not name.startswith("_") and name != "prod"},
+    **{name: _within(lambda *n: max(map(abs, n)), getattr(math, name)) for name in ("factorial", "comb", "perm")},
 }
 TYPES = tuple(FUNCTIONS[name] for name in ("bool", "int", "float", "str", "dict", "list", "tuple", "set"))
 
@@ -160,16 +150,6 @@ def _percent(text: str, values: Any) -> str:
     return text % values
 
 
-def _replace(text: str, old: str, new: str, count: int = -1) -> str:
-    _room(text.count(old) * len(new))
-    return text.replace(old, new, count)
-
-
-def _join(text: str, parts: Sequence[str]) -> str:
-    _room(len(text) * len(parts))
-    return text.join(parts)
-
-
 METHODS: dict[type, dict[str, Function]] = {
     str: {
         **{name: getattr(str, name) for name in (
@@ -178,8 +158,12 @@ METHODS: dict[type, dict[str, Function]] = {
             "removesuffix", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip",
             "swapcase", "title", "upper",
         )},
-        **{name: _small(getattr(str, name), 1000) for name in ("center", "ljust", "rjust", "zfill")},
-        "format": _format, "join": _join, "replace": _replace,
+        **{name: _within(lambda text, width, fill="": width, getattr(str, name)) for name in (
+            "center", "ljust", "rjust", "zfill",
+        )},
+        "format": _format,
+        "join": _within(lambda text, parts: len(text) * len(parts), str.join),
+        "replace": _within(lambda text, old, new, count=-1: text.count(old) * len(new), str.replace),
     },
     list: {"count": list.count, "index": list.index},
     tuple: {"count": tuple.count, "index": tuple.index},
@@ -243,7 +227,7 @@ class Expressions:
 
 
 class _Evaluation:
-    """One expression with its names; a method per kind of node, and no other kinds."""
+    """One expression with its names."""
 
     def __init__(self, expressions: Expressions, names: MutableMapping[str, Any]) -> None:
         self.expressions, self.names = expressions, names
@@ -255,28 +239,56 @@ class _Evaluation:
         return result
 
     def reference(self, node: ast.AST) -> Any:
-        """What a node stands for: a value, a function or a namespace."""
+        """What a node stands for: a value, a function or a namespace; kinds of nodes that are not listed have no meaning."""
         self.expressions.spend(1)
-        visit = getattr(self, f"_{type(node).__name__}", None)
-        if visit is None:
-            raise _unknown(type(node).__name__.lower())
-        return visit(node)
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.Name():
+                return self.named(node.id)
+            case ast.Attribute():
+                return self.item(self.reference(node.value), node.attr)
+            case ast.Subscript():
+                return self.subscript(node)
+            case ast.UnaryOp():
+                return OPERATORS[type(node.op)](self.value(node.operand))
+            case ast.BinOp() if type(node.op) in OPERATORS:
+                return _binary(type(node.op), self.value(node.left), self.value(node.right))
+            case ast.BoolOp():
+                for operand in node.values[:-1]:
+                    if bool(value := self.value(operand)) is isinstance(node.op, ast.Or):
+                        return value
+                return self.value(node.values[-1])
+            case ast.Compare():
+                left = self.value(node.left)
+                for kind, operand in zip(node.ops, node.comparators, strict=True):
+                    right = self.value(operand)
+                    if not OPERATORS[type(kind)](left, right):
+                        return False
+                    left = right
+                return True
+            case ast.IfExp():
+                return self.value(node.body if self.value(node.test) else node.orelse)
+            case ast.List() | ast.Tuple() | ast.Set():
+                return COLLECTED[type(node)](self.spread(node.elts))
+            case ast.Dict() if None not in node.keys:
+                return {self.value(key): self.value(x) for key, x in zip(node.keys, node.values, strict=True) if key}
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+                return COLLECTED[type(node)](inner.value(node.elt) for inner in self.loop(node.generators))
+            case ast.DictComp():
+                return {inner.value(node.key): inner.value(node.value) for inner in self.loop(node.generators)}
+            case ast.Call():
+                return self.called(node)
+        raise _unknown(type(node).__name__.lower())
 
-    # -- names and attributes --------------------------------------------------------------------
-
-    def _Constant(self, node: ast.Constant) -> Any:
-        return node.value
-
-    def _Name(self, node: ast.Name) -> Any:
-        if node.id.startswith("__"):
-            raise _unknown(node.id)
+    def named(self, name: str) -> Any:
+        """What the file, or else this module or the caller, calls by this name."""
+        if name.startswith("__"):
+            raise _unknown(name)
         for place in (self.names, self.expressions.functions):
-            if node.id in place:
-                return place[node.id]
-        raise NameError(f"name '{node.id}' is not defined")
-
-    def _Attribute(self, node: ast.Attribute) -> Any:
-        return self.item(self.reference(node.value), node.attr)
+            if name in place:
+                return place[name]
+        raise NameError(f"name '{name}' is not defined")
 
     def item(self, owner: Any, name: str) -> Any:
         """What a dictionary or a namespace holds under this name."""
@@ -286,7 +298,8 @@ class _Evaluation:
             raise NameError(f"name '{name}' is not defined")
         return owner[name]
 
-    def _Subscript(self, node: ast.Subscript) -> Any:
+    def subscript(self, node: ast.Subscript) -> Any:
+        """An item or a part of a text, a list or a table."""
         owner = self.reference(node.value)
         if type(owner) not in (str, list, tuple, dict):
             size(owner)  # refuses what is not a value
@@ -294,57 +307,6 @@ class _Evaluation:
             return owner[self.value(node.slice)]
         bounds = (node.slice.lower, node.slice.upper, node.slice.step)
         return owner[slice(*(None if x is None else self.value(x) for x in bounds))]
-
-    # -- operators -------------------------------------------------------------------------------
-
-    def _UnaryOp(self, node: ast.UnaryOp) -> Any:
-        return OPERATORS[type(node.op)](self.value(node.operand))
-
-    def _BinOp(self, node: ast.BinOp) -> Any:
-        if type(node.op) not in OPERATORS:
-            raise _unknown(type(node.op).__name__.lower())
-        return _binary(type(node.op), self.value(node.left), self.value(node.right))
-
-    def _BoolOp(self, node: ast.BoolOp) -> Any:
-        last = None
-        for operand in node.values:
-            last = self.value(operand)
-            if bool(last) is isinstance(node.op, ast.Or):
-                break
-        return last
-
-    def _Compare(self, node: ast.Compare) -> Any:
-        left = self.value(node.left)
-        for kind, operand in zip(node.ops, node.comparators, strict=True):
-            right = self.value(operand)
-            if not OPERATORS[type(kind)](left, right):
-                return False
-            left = right
-        return True
-
-    def _IfExp(self, node: ast.IfExp) -> Any:
-        return self.value(node.body if self.value(node.test) else node.orelse)
-
-    # -- lists and loops -------------------------------------------------------------------------
-
-    def _List(self, node: ast.List | ast.Tuple | ast.Set) -> Any:
-        return COLLECTED[type(node)](self.spread(node.elts))
-
-    _Tuple = _Set = _List
-
-    def _Dict(self, node: ast.Dict) -> dict[Any, Any]:
-        if any(key is None for key in node.keys):
-            raise _unknown("**")
-        pairs = zip(node.keys, node.values, strict=True)
-        return {self.value(key): self.value(x) for key, x in pairs if key is not None}
-
-    def _ListComp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
-        return COLLECTED[type(node)](inner.value(node.elt) for inner in self.loop(node.generators))
-
-    _GeneratorExp = _SetComp = _ListComp
-
-    def _DictComp(self, node: ast.DictComp) -> dict[Any, Any]:
-        return {inner.value(node.key): inner.value(node.value) for inner in self.loop(node.generators)}
 
     def loop(self, generators: list[ast.comprehension]) -> Iterator[_Evaluation]:
         """The evaluation for every element that a comprehension runs through."""
@@ -370,9 +332,8 @@ class _Evaluation:
         pairs = list(zip(target.elts, element, strict=True))
         return {name: x for part, inner in pairs for name, x in self.bound(part, inner).items()}
 
-    # -- calls -----------------------------------------------------------------------------------
-
-    def _Call(self, node: ast.Call) -> Any:
+    def called(self, node: ast.Call) -> Any:
+        """The value of a call: of a method, or of a function."""
         if isinstance(node.func, ast.Attribute):
             owner = self.reference(node.func.value)
             method = METHODS.get(type(owner), {}).get(node.func.attr)
@@ -383,8 +344,8 @@ class _Evaluation:
             function = self.reference(node.func)
         if not callable(function):
             raise _unknown("()")
-        if function in (map, filter):
-            return self.mapped(function, node)
+        if function is map:
+            return self.mapped(node)
         if function is isinstance:
             return self.is_instance(node)
         return self.result(function, self.spread(node.args), self.options(node))
@@ -405,17 +366,13 @@ class _Evaluation:
         given = [(option.arg, self.value(option.value)) for option in node.keywords]
         return dict(pair for name, x in given for pair in (x.items() if name is None else [(name, x)]))
 
-    def mapped(self, kind: Any, node: ast.Call) -> list[Any]:
-        """What map and filter give, as lists."""
-        first, *columns = node.args
-        function = self.reference(first)
-        if kind is filter and function is None:
-            function = bool
-        if not callable(function) or function in (map, filter, isinstance) or node.keywords:
-            raise _unknown(kind.__name__)
-        rows = list(zip(*(self.value(x) for x in columns), strict=False))
-        values = [self.result(function, list(row), {}) for row in rows]
-        return values if kind is map else [row[0] for row, keep in zip(rows, values, strict=True) if keep]
+    def mapped(self, node: ast.Call) -> list[Any]:
+        """What map gives, as a list."""
+        function = self.reference(node.args[0])
+        if not callable(function) or function in (map, isinstance) or node.keywords:
+            raise _unknown("map")
+        rows = zip(*(self.value(x) for x in node.args[1:]), strict=False)
+        return [self.result(function, list(row), {}) for row in rows]
 
     def is_instance(self, node: ast.Call) -> bool:
         """Whether a value is of a type, or of one of several."""

@@ -147,8 +147,7 @@ class Term:
         """The same, in the units of a joint of this type: N and m if it is prismatic."""
         parts = []
         for entry in self.numbers():
-            unit = entry.metadata["unit"]
-            unit = unit if joint_type != "prismatic" else reduce(_replaced, SLIDING_UNITS, unit)
+            unit = unit_at(entry.metadata["unit"], joint_type == "prismatic")
             parts.append(f"{entry.name} {getattr(self, entry.name):g} {unit}".rstrip())
         title = self.title.removeprefix("the ")
         return f"{title}: {', '.join(parts)}" + ("" if self.physical else " (not physical)")
@@ -175,7 +174,8 @@ class Term:
         if not isinstance(values.get("physical", True), bool):
             raise RobotError(f"'physical' of {cls.name} is {values['physical']!r}; it must be true or false")
         for key, x in values.items():
-            if key != "physical" and (isinstance(x, (bool, str)) or not (hasattr(x, "sin") or _is_number(x))):
+            numeric = hasattr(x, "sin") or isinstance(x, (int, float)) or getattr(x, "ndim", 1) == 0
+            if key != "physical" and (isinstance(x, (bool, str)) or not numeric):
                 raise RobotError(f"{cls.called(key)} is {x!r}; it must be a number")
         return cls(**values)
 
@@ -185,9 +185,6 @@ class Term:
         return values if self.physical else {**values, "physical": False}
 
 
-def _replaced(text: str, pair: tuple[str, str]) -> str:
-    return text.replace(*pair)
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float)) or getattr(x, "ndim", 1) == 0
+def unit_at(unit: str, slides: bool) -> str:
+    """The unit of a number of a term at a joint, which is prismatic if it ``slides``."""
+    return reduce(lambda text, pair: text.replace(*pair), SLIDING_UNITS, unit) if slides else unit

@@ -31,9 +31,12 @@ class OmissionOptions:
         "Also omit the least important parameters, up to this share of every RMS torque: 0.01.", metavar="SHARE"
     )
     output: str | None = option(
-        "Write the table, one line per omission and joint; '-' is the screen.", spelled="--output -o", metavar="OUT.csv"
+        "Write the table, one line per omission and joint; '-' is the screen.", spelled="--output -o", metavar="OUT.csv",
+        writes=(".csv", ".txt"),
+    )  # fmt: skip
+    save: str | None = option(
+        "Write the approximate model that results from --drop and --small.", metavar="MODEL.toml", writes=options.ROBOTS
     )
-    save: str | None = option("Write the approximate model that results from --drop and --small.", metavar="MODEL.toml")
     plot: str | None = options.plotting("Write a figure")
     force: bool = options.overwriting()
 
@@ -62,9 +65,6 @@ def approximate(
         raise DalembertError("--small needs one motion: give MOTION.csv")
     wrench, loaded = load.wrench, options.load(arm, loading, load)
     less = loaded.approximate(names)  # names are checked before the motion is read
-    for path, kinds in ((output, (".csv", ".txt")), (save, (".toml", ".urdf"))):
-        options.check_output(path, "the result", motion, arm, force=force, kinds=kinds)
-    options.check_plot(settings.plot, force=force)
     titled = motions_of(loaded, paths, settings.example, reading, as_table=True)
     motions = [(title, moving) for title, _, moving in titled]
     from dalembert.work.analysis.negligible_terms import DROPS, omissions

@@ -6,12 +6,12 @@ import time
 
 from dalembert.base.options import option
 from dalembert.errors import DalembertError
-from dalembert.views.cli.terminal import console, plain, say, tell
+from dalembert.views.cli.terminal import plain, say, tell
 
 
 def cache(
     verify: bool = option("Check the signature of every kernel, and remove kernels whose signature is invalid.", False),
-    clear: bool = option("Remove all kernels, and what is kept of unfinished runs.", False),
+    clear: bool = option("Remove all kernels.", False),
 ) -> None:
     """Show, verify or clear the compiled kernels on disk."""
     if verify and clear:
@@ -21,24 +21,15 @@ def cache(
 
 def _show() -> None:
     """The folder of the kernels, their number and the limit on their total size."""
-    from rich.table import Table
-
-    from dalembert.base.files.resumable_runs import unfinished_runs
     from dalembert.compiler.kernel.cache import MEGABYTE, bound, entries, folder
 
     stored = entries()
     total = sum(entry.size for entry in stored)
     tell(f"folder     {plain(str(folder()))}")
-    facts = Table.grid(padding=(0, 2))
-    facts.add_row("kernels", str(len(stored)))
-    facts.add_row("size", f"{total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
+    tell(f"kernels    {len(stored)}")
+    tell(f"size       {total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
     if stored:
-        facts.add_row("last used", f"from {_day(stored[0].used)} to {_day(stored[-1].used)}")
-    unfinished = unfinished_runs()
-    if unfinished:
-        size = sum(run.size for run in unfinished) / MEGABYTE
-        facts.add_row("unfinished runs", f"{len(unfinished)}, {size:.1f} MB, which the same commands resume")
-    console().print(facts)
+        tell(f"last used  from {_day(stored[0].used)} to {_day(stored[-1].used)}")
     tell("\nDALEMBERT_CACHE sets the folder, DALEMBERT_CACHE_SIZE the largest size in MB.")
 
 
@@ -55,12 +46,9 @@ def _verify() -> None:
 
 
 def _clear() -> None:
-    from dalembert.base.files import resumable_runs as runs
     from dalembert.compiler.kernel.cache import clear, folder
 
     tell(f"{clear()} kernels removed from {plain(str(folder()))}")
-    if removed := runs.clear():
-        tell(f"{removed} unfinished runs removed from {plain(str(runs.folder()))}")
 
 
 def _day(instant: float) -> str:

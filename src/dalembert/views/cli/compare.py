@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,30 @@ if TYPE_CHECKING:
     from dalembert.arm import Arm
     from dalembert.compiler.graph.count import Operations
     from dalembert.work.analysis.price import Cost, Polynomial
-    from dalembert.work.analysis.recursion_price import Step
 
 MOST_JOINTS = 24
-EXPLAINED = (3, 4, 5, 6)  # joints of general chains: from the third on, every joint adds the same number
-LETTERS = {"lagrange-euler": "e", "newton-euler": "n", "dalembert": "d", "lean": "l"}  # in the plot of growth
+GENERAL = 6  # joints of the chain that is explained without an arm
+EXPLAINED = {  # per formulation: the title of its table, the source of M's counts, and what is counted
+    "newton-euler": (
+        "Newton–Euler inverse dynamics by equation of S 7.5.2", "M Table 2",
+        "written: the formulas as printed. M Table 2: its rows for revolute joints counted by hand, 9 × and 6 + for a matrix times "
+        "a vector, 6 × and 3 + for a cross product, no × for z_0 = (0, 0, 1). P, t: the pose of the joint on its link; in M the "
+        "joint is on the z-axis of a DH frame, R_i takes 4 multiplications, and there are no rotors.",
+    ),
+    "lagrange-euler": (
+        "Lagrange–Euler inverse dynamics by equation of M section 2", "M Table 3",
+        "written: every trace as printed, U_jkm J_j and the diagonal of its product with U_jiᵀ, 80 × and 63 +; j begins at the "
+        "largest index, Σ j³ traces in (2.14) and Σ j² in (2.11). M Table 3: M does not say what it counts, but this sum has "
+        "exactly its coefficients: both products of a trace in full, 128 × and 98 +, for every i and every j from 1 to n, "
+        "n Σ j² and n Σ j traces; two products of 4×4 matrices for U_ijk, one for U_ij, n² for the A; Σ D_ik q̈_k; neither "
+        "h_ikm q̇_k q̇_m nor gravity.",
+    ),
+}  # fmt: skip
+ABOUT_DIRECT = (
+    "S 7.6 states O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B take n + 1 runs of a recursion of "
+    "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds a term in n³, which S does not count. Composite "
+    "bodies give the same B with far fewer operations in n²; articulated bodies need neither B nor its inverse."
+)
 COLUMNS = [">M\n×", ">\n+", ">written\n×", ">\n+", ">compiled\n×", ">\n+", ">\ntrig", ">\nns"]
 
 
@@ -52,15 +70,14 @@ def compare(
     if explain:
         if joints is not None or plot is not None:
             raise DalembertError("--explain takes an arm or nothing, and neither --joints nor --plot")
-        explained = None if arm is None else options.load(arm, loading)
-        _explain(explained)
-        _explain_traces(explained)
+        from dalembert.work.analysis.price import chain
+
+        explained = chain(GENERAL) if arm is None else options.load(arm, loading)
+        _explain(explained, f"{GENERAL} general revolute joints" if arm is None else plain(explained.name))
         return
     wanted = joints_of(joints) if joints is not None else range(2, 13) if arm is None else None
-    if plot is not None:
-        if wanted is None or len(wanted) < 2:
-            raise DalembertError("--plot draws the growth with the number of joints; give a range, like --joints 2..12")
-        options.check_plot(plot, force=force)
+    if plot is not None and (wanted is None or len(wanted) < 2):
+        raise DalembertError("--plot draws the growth with the number of joints; give a range, like --joints 2..12")
     from dalembert.work.analysis import price
 
     loaded = None if arm is None else options.load(arm, loading)
@@ -79,10 +96,11 @@ def compare(
         print_table(["formulation", "kinematics representation", "equations of motion"], rows)
     if wanted is not None:
         costs = priced(price.growth, wanted)
-        _show_growth(costs)
-        _show_direct(priced(price.direct_growth, wanted))
-        if len(wanted) > 1:
-            tell("\n".join(["", *drawing(costs)]))
+        _show_growth(costs, price.DEGREE, "inverse")
+        _notes(costs)
+        tell("")
+        _show_growth(priced(price.direct_growth, wanted), price.DIRECT, "direct")
+        console().print(f"{ABOUT_DIRECT} {introduction('S')}")
         if plot is not None:
             from dalembert.views.report.price_figures import growth_figure
 
@@ -102,140 +120,44 @@ def joints_of(text: str) -> range:
     return range(first, last + 1)
 
 
-def _show_growth(costs: Sequence[Cost]) -> None:
-    """Tables for arms of n general revolute joints."""
-    from dalembert.work.analysis.price import DEGREE, polynomial
+def _show_growth(costs: Sequence[Cost], degrees: Mapping[str, int], what: str) -> None:
+    """Tables for arms of n general revolute joints, and the polynomials in n of the operations as written."""
+    from dalembert.work.analysis.price import exponent, polynomial
 
-    for name in LETTERS:
+    for name in dict.fromkeys(cost.formulation for cost in costs):
         mine = [cost for cost in costs if cost.formulation == name]
-        title = f"{name}: inverse dynamics of n general revolute joints"
+        title = f"{name}: {what} dynamics of n general revolute joints"
         print_table([">\nn", *COLUMNS], [[str(cost.n), *_cells(cost)] for cost in mine], title)
         regular = [cost for cost in mine if cost.n > 1]  # a single joint has no couplings
-        if len(regular) > DEGREE[name] + 1:  # at least one point more than the polynomial has coefficients
+        if len(regular) > degrees[name] + 1:  # at least one point more than the polynomial has coefficients
             for sign, field in (("×", "multiplications"), ("+", "additions")):
                 fit = polynomial([(cost.n, getattr(cost.written, field)) for cost in regular])
                 console().print(f"written {sign} = {in_n(fit)}")
+            console().print(f"compiled grows as n^{exponent(regular):.1f}")
         tell("")
-    _notes(costs)
 
 
-def _show_direct(costs: Sequence[Cost]) -> None:
-    """Direct dynamics of the same arms, and what S 7.6 states about both."""
-    from dalembert.work.analysis.price import DIRECT, exponent, polynomial
-
-    by_name = {name: [cost for cost in costs if cost.formulation == name] for name in DIRECT}
-    rows = []
-    for line in zip(*by_name.values(), strict=True):
-        cells = [(str(x.written.total), str(x.compiled and x.compiled.total), _nanoseconds(x)) for x in line]
-        rows.append([str(line[0].n), *(cell for three in cells for cell in three)])
-    heads = [head for name in DIRECT for head in (f">{name}\nwritten", ">\ncompiled", ">\nns")]
-    tell("")
-    print_table([">\nn", *heads], rows, "direct dynamics of n general revolute joints: multiplications + additions")
-    for name, mine in by_name.items():
-        regular = [cost for cost in mine if cost.n > 1]
-        if len(regular) > DIRECT[name] + 1:
-            fit = polynomial([(cost.n, cost.written.total) for cost in regular])
-            console().print(f"{name}: written = {in_n(fit)}; compiled grows as n^{exponent(regular):.1f}")
-    console().print(
-        "S 7.6 states O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B take n + 1 runs of a recursion of "
-        "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds a term in n³, which S does not count. Composite "
-        "bodies give the same B with far fewer operations in n²; articulated bodies need neither B nor its inverse. "
-        f"{introduction('S')}"
-    )
-
-
-def _explain(arm: Arm | None) -> None:
-    """The recursion's operations per equation: for an arm, or the operations that one more joint adds to a general chain."""
-    from dalembert.work.analysis.price import chain
+def _explain(arm: Arm, whose: str) -> None:
+    """The operations of Newton–Euler and of Lagrange–Euler, equation by equation."""
     from dalembert.work.analysis.recursion_price import steps
 
-    arms = [chain(n) for n in EXPLAINED] if arm is None else [arm]
-    tables = [steps(each) for each in arms]
-    counts = list(map(_counts, tables))
-    compiled = {
-        f"{name}, compiled": [_pair(each.operations("inverse_dynamics", name).compiled) for each in arms]
-        for name in ("newton-euler", "lean")
-    }
-    title, cells = "Newton–Euler inverse dynamics by equation of S 7.5.2", counts[0]
-    if arm is None:
-        title += ": operations added by one more general revolute joint"
-        cells = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(counts[0], counts[1], strict=True)]
-        series = {"written": 0, "nontrivial": 2, "M Table 2, row by row": 4}
-        totals = {name: [rows[-1][k : k + 2] for rows in counts] for name, k in series.items()} | compiled
-        lines = _printed("newton-euler") | {name: _in_n(EXPLAINED, pairs) for name, pairs in totals.items()}
-    else:
-        title = f"{plain(arm.name)}: {title}"
-        lines = {name: list(map(str, pairs[0])) for name, pairs in compiled.items()}
-    _show_steps(tables[0], cells, title, "M Table 2", lines)
+    for name, (title, paper, words) in EXPLAINED.items():
+        table = steps(arm, name)
+        counts = [[y for x in (step.written, step.nontrivial, step.paper) for y in _pair(x)] for step in table]
+        rows = [[step.equation, step.what, *map(str, row)] for step, row in zip(table, counts, strict=True)]
+        rows.append(["", "total", *(str(sum(column)) for column in zip(*counts, strict=True))])
+        heads = ["\nequation", "\nwhat", ">written\n×", ">\n+", ">nontrivial\n×", ">\n+", f">{paper}\n×", ">\n+"]
+        print_table(heads, rows, f"{whose}: {title}")
+        times, plus = _pair(arm.operations("inverse_dynamics", name).compiled)
+        console().print(f"compiled: {times} multiplications, {plus} additions")
+        console().print(f"{words}\n")
     console().print(
-        "written: the formulas as printed. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
-        "M Table 2: its rows for revolute joints counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a "
-        "cross product, no × for z_0 = (0, 0, 1). P, t: the pose of the joint on its link; in M the joint is on the z-axis of a "
-        f"DH frame, R_i takes 4 multiplications, and there are no rotors. {introduction()}"
+        f"nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. {introduction()}"
     )
-
-
-def _explain_traces(arm: Arm | None) -> None:
-    """The operations of Lagrange–Euler per equation, for an arm or for a general chain."""
-    from dalembert.work.analysis.price import chain, cost
-    from dalembert.work.analysis.recursion_price import steps
-
-    model, name = arm or chain(EXPLAINED[-1]), "lagrange-euler"
-    table, lines = steps(model, name), {}
-    if arm is None:
-        sizes = range(2, 8)
-        costs = [cost(chain(n), name, measure=False, compiled=False, quantity="inverse_dynamics") for n in sizes]
-        lines = _printed(name) | {"written": _in_n(sizes, [_pair(each.written) for each in costs])}
-    lines["compiled"] = list(map(str, _pair(model.operations("inverse_dynamics", name).compiled)))
-    tell("")
-    whose = plain(model.name) if arm else f"{model.n} general revolute joints"
-    title = f"{whose}: Lagrange–Euler inverse dynamics by equation of M section 2"
-    _show_steps(table, _counts(table), title, "M Table 3", lines)
-    console().print(
-        "written: every trace as printed, U_jkm J_j and the diagonal of its product with U_jiᵀ, 80 × and 63 +; j begins at the "
-        "largest index, Σ j³ traces in (2.14) and Σ j² in (2.11). M Table 3: M does not say what it counts, but this sum has "
-        "exactly its coefficients: both products of a trace in full, 128 × and 98 +, for every i and every j from 1 to n, "
-        "n Σ j² and n Σ j traces; two products of 4×4 matrices for U_ijk, one for U_ij, n² for the A; Σ D_ik q̈_k; neither "
-        "h_ikm q̇_k q̇_m nor gravity."
-    )
-
-
-def _printed(formulation: str) -> dict[str, list[str]]:
-    """Multiplications and additions of M's Table 3, as polynomials in n."""
-    from dalembert.work.analysis.price import TABLE_3
-
-    return {"M Table 3 as printed": [in_n(polynomial) for polynomial in TABLE_3[formulation]]}
-
-
-def _in_n(sizes: Sequence[int], pairs: Sequence[Sequence[int]]) -> list[str]:
-    """Multiplications and additions at these sizes, as polynomials in n."""
-    from dalembert.work.analysis.price import polynomial
-
-    return [in_n(polynomial(list(zip(sizes, counts, strict=True)))) for counts in zip(*pairs, strict=True)]
-
-
-def _counts(table: Sequence[Step]) -> list[list[int]]:
-    """Multiplications and additions of every step as written, nontrivial and in M, and their total."""
-    rows = [[y for x in (step.written, step.nontrivial, step.paper) for y in _pair(x)] for step in table]
-    return [*rows, [sum(column) for column in zip(*rows, strict=True)]]
-
-
-def _show_steps(
-    table: Sequence[Step], cells: list[list[int]], title: str, paper: str, lines: Mapping[str, Sequence[str]]
-) -> None:
-    names = [*((step.equation, step.what) for step in table), ("", "total")]
-    heads = ["\nequation", "\nwhat", ">written\n×", ">\n+", ">nontrivial\n×", ">\n+", f">{paper}\n×", ">\n+"]
-    print_table(heads, [[*name, *map(str, row)] for name, row in zip(names, cells, strict=True)], title)
-    for name, (times, plus) in lines.items():
-        console().print(f"{name}: {times} multiplications, {plus} additions")
 
 
 def _pair(operations: Operations) -> list[int]:
     return [operations.multiplications, operations.additions]
-
-
-def _nanoseconds(cost: Cost) -> str:
-    return "–" if cost.nanoseconds is None else f"{cost.nanoseconds:.1f}"
 
 
 def _cells(cost: Cost) -> list[str]:
@@ -243,7 +165,8 @@ def _cells(cost: Cost) -> list[str]:
     cells += map(str, _pair(cost.written))
     if (compiled := cost.compiled) is None:
         return [*cells, *["—"] * 4]
-    return [*cells, *map(str, _pair(compiled)), str(compiled.sines + compiled.cosines), _nanoseconds(cost)]
+    time = "–" if cost.nanoseconds is None else f"{cost.nanoseconds:.1f}"
+    return [*cells, *map(str, _pair(compiled)), str(compiled.sines + compiled.cosines), time]
 
 
 def _notes(costs: Sequence[Cost]) -> None:
@@ -272,45 +195,3 @@ def in_n(coefficients: Polynomial) -> str:
         sign = (" − " if c < 0 else " + ") if text else ("−" if c < 0 else "")
         text += sign + f"{abs(c) if abs(c) != 1 or not letter else ''} {letter}".strip()
     return text or "0"
-
-
-# -- plot of growth -------------------------------------------------------------------------------
-
-
-def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]:
-    """Growth as a character plot: capital letters are Table 3, small ones our compiled operations; both axes logarithmic."""
-    points: list[tuple[int, int, str]] = []
-    for cost in costs:
-        letter = LETTERS[cost.formulation]
-        points += [(cost.n, cost.table.total, letter.upper())] if cost.table else []
-        points += [(cost.n, cost.compiled.total, letter)] if cost.compiled else []
-    low, high = (math.log10(f(y for _, y, _ in points)) for f in (min, max))
-    first, last = math.log(points[0][0]), math.log(max(n for n, _, _ in points))
-    width = step * len({n for n, _, _ in points})
-
-    def column(n: int) -> int:
-        return round((math.log(n) - first) / (last - first) * width)
-
-    def row(y: float) -> int:
-        return round((high - math.log10(y)) / (high - low) * (height - 1))
-
-    cells = [[" "] * (width + 1) for _ in range(height)]
-    for n, y, letter in points:
-        here = cells[row(y)][column(n)]
-        cells[row(y)][column(n)] = letter if here == " " else "*"
-    decades = {row(10.0**k): f"{10**k:,}" for k in range(math.ceil(low), math.floor(high) + 1)}
-    axis = [" "] * (width + 4)
-    last_column = -2
-    for n in sorted({n for n, _, _ in points}):
-        if column(n) > last_column + 1:
-            axis[column(n) : column(n) + len(str(n))] = str(n)
-            last_column = column(n) + len(str(n)) - 1
-    words = ", ".join(f"{letter} {name}" for name, letter in LETTERS.items())
-    return [
-        "multiplications + additions over the number of joints n, both axes logarithmic",
-        *(f"{decades.get(k, ''):>9} │{''.join(cells[k]).rstrip()}" for k in range(height)),
-        f"{'':>9} └{'─' * (width + 2)}",
-        f"{'n':>9}  {''.join(axis).rstrip()}",
-        f"compiled: {words}",
-        "E, N, D: the same by M's Table 3; *: two points in one place",
-    ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 from dalembert.base.options import option
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading
-from dalembert.views.cli.terminal import plain, print_json
+from dalembert.views.cli.terminal import print_json, print_lines
 
 
 def couplings(
@@ -29,7 +28,7 @@ def couplings(
     at = None if q is None else options.row_of("--q", q, "q", loaded.n)
     reasons = loaded.couplings()
     if condition is not None:
-        _write(reasons.condition(*_named(condition)).text())
+        print_lines(reasons.condition(*_named(condition)).text())
         return
     here = None if at is None else reasons.at(at)
     if as_json:
@@ -38,13 +37,9 @@ def couplings(
         data |= {} if here is None else {"q": list(at or ()), "zero_at_q": list(here)}
         print_json(data, ascii_only=False)
         return
-    _write(reasons.text())
+    print_lines(reasons.text())
     if here is not None:
-        _write(f"\nzero in this configuration, not in others: {', '.join(here) or 'none'}")
-
-
-def _write(text: str) -> None:
-    sys.stdout.write("".join(f"{plain(line)}\n" for line in text.splitlines()))
+        print_lines(f"\nzero in this configuration, not in others: {', '.join(here) or 'none'}")
 
 
 def _named(text: str) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,7 +51,6 @@ def ellipsoid(arm: ArmArgument, settings: CapabilityOptions, loading: Loading) -
 
     loaded = options.load(arm, loading)
     at = options.row_of("--q", settings.q, "q", loaded.n)
-    options.check_plot(settings.plot, force=settings.force)
     kind, task = settings.kind, settings.task
     size = limits_of(loaded, settings.limits, "velocity" if kind == "velocity" else "effort")
     exact: Polytope | None = None
@@ -117,8 +115,6 @@ def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope 
     print_table(["axis", ">radius", "direction"], rows)
     tell("")
     _print_reaches(shape, exact, unit)
-    if sum(row in "xyz" for row in shape.rows) >= 2:
-        tell("\n".join(["", *drawing(shape, exact)]))
 
 
 def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
@@ -138,39 +134,3 @@ def _print_reaches(shape: Ellipsoid, exact: Polytope | None, unit: str) -> None:
     if some:
         cells = [["none" if math.isnan(x) else number(x, unit) for x in values] for values in some.values()]
         print_table(["from 0 towards", *some], list(zip(words, *cells, strict=True)))
-
-
-def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -> list[str]:
-    """The projection onto two base axes as a character plot: o with gravity, · without, + exact."""
-    import numpy as np
-
-    from dalembert.work.analysis.ellipsoid import components
-
-    named = [row for row in shape.rows if row in "xyz"]
-    across, up = named[0], named[-1]
-    P = components(shape.rows, across + up)
-    c, edge = shape.shadow(P, 400)
-    layers: list[tuple[str, Any]] = []
-    corners: Any = [] if exact is None else exact.shadow(P)
-    if len(corners):
-        sides = itertools.pairwise([*corners, corners[0]])
-        layers.append(("+", np.concatenate([np.linspace(a, b, 80) for a, b in sides])))
-    if np.hypot(*c) > 1e-12:
-        layers.append(("·", edge.T))
-    layers.append(("o", c + edge.T))
-    reach = max(float(np.abs(points).max()) for _, points in layers) or 1.0
-    width = 2 * height + 1
-    cells = [[" "] * width for _ in range(height)]
-    half = height // 2
-    cells[half] = ["─"] * width
-    for line in cells:
-        line[height] = "│"
-    cells[half][height] = "┼"
-    for mark, points in layers:
-        for x, y in points:
-            cells[round(half - y / reach * half)][round(height + x / reach * (height - 1))] = mark
-    words = "o ellipsoid" + ", · without gravity" * bool(np.hypot(*c) > 1e-12)
-    words += ", + each joint within its limit" * (exact is not None)
-    head = f"{across} to the right, {up} upwards, edges at ±{number(reach, shape.units[0], 3)}"
-    head += "; 0 is the tip at rest" * (shape.what == "acceleration")
-    return [head, *("".join(line).rstrip() for line in cells), words]

@@ -12,7 +12,7 @@ from dalembert.base.options import option
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, Payload
-from dalembert.views.cli.terminal import plain, print_table, say, tell
+from dalembert.views.cli.terminal import plain, print_lines, print_table, say, tell
 
 PATIENCE = 1.0  # seconds before a progress bar is shown
 
@@ -77,7 +77,7 @@ def emit(
         further["precision"] = "single" if code.single or code.float_ else None
         source = loaded.emit(code.quantity, code.target, options=code.inputs or (), by=code.by or None, **further)
     if code.output is None:
-        tell("\n".join(plain(line) for line in str(source).splitlines()))
+        print_lines(str(source))
         return
     for path, content in zip(source.write(code.output, overwrite=force), source.files.values(), strict=True):
         size = len(content.encode() if isinstance(content, str) else content)

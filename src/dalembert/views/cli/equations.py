@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from dalembert.base.bibliography import introduction
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import check_writable, whole_file
+from dalembert.base.files import whole_file
 from dalembert.base.options import option
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading
-from dalembert.views.cli.terminal import plain, tell
+from dalembert.views.cli.terminal import plain, print_lines, tell
 
 if TYPE_CHECKING:
     from dalembert.mechanics.symbols.present import Equations
@@ -31,8 +30,9 @@ class EquationOptions:
     derivation: bool = option("Every step: Jacobians, energies, B, Christoffel symbols, C, g, torques.", False)
     regressor: bool = option("Y and π of τ = Y π, S (7.81).", False)
     output: str | None = option(
-        "The output file; .tex is a complete LaTeX document, '-' the screen.", spelled="-o --output", metavar="FILE"
-    )
+        "The output file; .tex is a complete LaTeX document, '-' the screen.", spelled="-o --output", metavar="FILE",
+        writes=(".tex", ".txt", ".md"),
+    )  # fmt: skip
     parameters: Literal["nonzero", "all", "numbers"] = option(
         "What becomes a letter: nonzero numbers, all inertial parameters, or none.", "nonzero"
     )
@@ -56,7 +56,6 @@ def equations(
     if output == "-":
         output, text = None, not latex
     if output is not None:
-        check_writable(output, overwrite=force, kinds=(".tex", ".txt", ".md"))
         latex = latex or output.endswith(".tex")
     loaded = options.load(arm, loading, options.Load(payload=payload))
     with Bar(f"equations of {loaded.name}") as bar:
@@ -87,5 +86,4 @@ def equations(
             file.write(shown.rstrip("\n") + "\n")
         tell(f"written to {plain(output)}")
         return
-    sys.stdout.write("".join(f"{plain(line)}\n" for line in shown.rstrip("\n").splitlines()))
-    sys.stdout.flush()
+    print_lines(shown.rstrip("\n"))

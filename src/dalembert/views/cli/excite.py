@@ -14,12 +14,13 @@ from dalembert.base.wording import counted
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading
+from dalembert.views.cli.plan import summary
 from dalembert.views.cli.terminal import number, print_table, say, tell
-from dalembert.work.identification.excitation.exciting_options import ExcitationOptions
+from dalembert.work.excitation.exciting_options import ExcitationOptions
 
 if TYPE_CHECKING:
-    from dalembert.work.identification.excitation.excitation import Excitation
-    from dalembert.work.identification.excitation.exciting_goals import Forecast
+    from dalembert.work.excitation.excitation import Excitation
+    from dalembert.work.excitation.exciting_goals import Forecast
 
 WORDS = {
     "condition": "condition number", "scaled-condition": "scaled condition number", "d-optimal": "log det",
@@ -38,7 +39,13 @@ NO_FIT = "applies to a motion after a fit; give the fit with --after"
 class ExciteOptions(ExcitationOptions, options.Load):
     """The options of the search, and the file of the motion."""
 
-    output: Path = option("Where to write the motion.", Path("excite.csv"), spelled="--output -o", metavar="OUT.csv")
+    output: Path = option(
+        "Where to write the motion.",
+        Path("excite.csv"),
+        spelled="--output -o",
+        metavar="OUT.csv",
+        writes=options.TABLES,
+    )
     until: list[str] | None = option(
         "With --after: report how many seconds reduce the standard deviation of NAME to STD, a number or a percentage; "
         "may be repeated.",
@@ -46,7 +53,7 @@ class ExciteOptions(ExcitationOptions, options.Load):
         needs=("after", NO_FIT),
     )
     limits: str | None = option("Limits instead of the robot's: a file or text.", metavar="LIMITS")
-    resume: bool = options.common("resume")
+    resume: bool | None = options.common("resume")  # type: ignore[assignment]
     rate: float = option(
         "Samples per second in OUT.csv.", 100.0, metavar="HZ", check=Allowed(lambda x: x > 0, "above 0, in Hz")
     )
@@ -63,15 +70,13 @@ def excite(arm: ArmArgument, settings: Annotated[ExciteOptions, ORDER], loading:
     of a Dask cluster.
     """
     loaded = options.load(arm, loading, settings)
-    output, goal, start = settings.output, settings.goal, settings.start
-    task = Path(goal.removeprefix("task:")) if isinstance(goal, str) and goal.startswith("task:") else None
-    options.check_table(output, "the motion", arm, settings.after, task, force=settings.force)  # type: ignore[arg-type]
+    output, start = settings.output, settings.start
     search = options.keywords(settings, " ".join(field.name for field in fields(ExcitationOptions)))
     search["start"] = None if start is None else options.row_of("--start", str(start), "x", loaded.n)
     planes = [options.numbers_of("--plane", text, "nx ny nz d") for text in settings.planes or []]
     search["planes"] = [(normal, offset) for *normal, offset in planes]
     search["criterion"] = settings.criterion or ("condition" if settings.after is None else "l-optimal")
-    search["resume"] = options.resuming(settings.resume)
+    options.check_resume(search.pop("resume"))
     wanted = list(map(_until, settings.until or []))
     if wanted:
         check_until(loaded, settings, wanted)
@@ -84,8 +89,7 @@ def excite(arm: ArmArgument, settings: Annotated[ExciteOptions, ORDER], loading:
         excitation = da.excite(loaded, progress=show_progress, **search)
     say("note", *excitation.notes)
     if excitation.interrupted:
-        again = "; the same command with --force goes on with the search" if settings.resume else ""
-        say("note", f"stopped by Ctrl-C: this is the best motion so far{again}")
+        say("note", "stopped by Ctrl-C: this is the best motion so far")
     excitation.save(output, rate=settings.rate, overwrite=settings.force)
     _show(excitation, output, wanted)
 
@@ -93,16 +97,7 @@ def excite(arm: ArmArgument, settings: Annotated[ExciteOptions, ORDER], loading:
 def _show(excitation: Excitation, output: Path, wanted: list[tuple[str, float, bool]]) -> None:
     """The motion of each joint, the forecast, and how well the parameters are excited."""
     motion = excitation.trajectory
-    q, qd, qdd = motion.q, motion.qd, motion.qdd
-    tau = excitation.arm.inverse_dynamics(q, qd, qdd)
-    rows = []
-    for j, joint in enumerate(excitation.arm.robot.moving_joints):
-        limits, row = joint.limits, [joint.name, f"{number(q[:, j].min())} … {number(q[:, j].max())}"]
-        for values, limit in ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort)):
-            most = number(abs(values[:, j]).max())
-            row.append(most if limit is None else f"{most} / {number(limit)}")
-        rows.append(row)
-    print_table(["joint", ">q", ">max |qd| / limit", ">max |qdd| / limit", ">max |tau| / limit"], rows, "Joints")
+    summary(motion, excitation.arm, str(output))
     if excitation.forecast is not None:
         _show_forecast(excitation.forecast, wanted)
     tell(
@@ -118,7 +113,7 @@ def _show(excitation: Excitation, output: Path, wanted: list[tuple[str, float, b
 
 def check_until(arm: da.Arm, settings: ExciteOptions, wanted: list[tuple[str, float, bool]]) -> None:
     """Raise an error before the search if --until names what the goal does not, or what cannot be given in percent."""
-    from dalembert.work.identification.excitation.exciting_goals import aim_of, check_wanted
+    from dalembert.work.excitation.exciting_goals import aim_of, check_wanted
 
     record = da.read_fit(settings.after)  # type: ignore[arg-type]
     aimed = aim_of(settings.goal or "parameters", arm, record.base(arm), record, settings.duration).goal

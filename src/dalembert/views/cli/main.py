@@ -18,7 +18,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from dalembert.base.bibliography import cited, introduction
 from dalembert.base.environment.signals import Terminated, ending_by_signals
-from dalembert.base.files import resumable_runs as runs
 from dalembert.base.files.writing import remedy
 from dalembert.errors import DalembertError
 from dalembert.views.cli.options import with_groups
@@ -81,7 +80,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error ends it with exit status 2."""
-        with _ending(), runs.kept_until_written(typer.Exit):
+        with _ending():
             return super().invoke(ctx)
 
 
@@ -92,7 +91,7 @@ def _summary(command: Any) -> str:
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """Turns whatever ends a command early into one sentence and an exit status; a run that can be resumed is mentioned."""
+    """Turns whatever ends a command early into one sentence and an exit status."""
     try:
         yield
         return
@@ -117,8 +116,6 @@ def _ending() -> Iterator[None]:
         place = problem.filename or ("standard output" if problem.errno == errno.ENOSPC else None)
         status = WRONG_INPUT
         say("error", f"{place}: {problem.strerror}{remedy(problem)}" if place else str(problem))
-    if runs.unfinished_journals:
-        say("note", "what was computed so far is kept: the same command resumes the run")
     raise typer.Exit(status)
 
 

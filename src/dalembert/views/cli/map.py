@@ -44,7 +44,6 @@ def map_(arm: ArmArgument, settings: MapOptions, loading: Loading) -> None:
     loaded, quantity = options.load(arm, loading), settings.quantity
     if quantity not in QUANTITIES:
         raise DalembertError(f"there is no map of '{plain(quantity)}'; the maps are {', '.join(QUANTITIES)}")
-    options.check_plot(settings.plot, force=settings.force)
     size = limits_of(loaded, settings.limits, QUANTITIES[quantity][2])
     with Bar(f"{settings.poses:,} configurations", patience=0.3) as bar:
         arguments = options.keywords(settings, "poses cells task take redundancy seed cluster")

@@ -11,11 +11,11 @@ import datetime
 import inspect
 import keyword
 import math
+import os
 import re
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -24,7 +24,7 @@ from typer import Argument
 
 import dalembert as da
 from dalembert.base.environment.extras import extra
-from dalembert.base.files import check_writable, whole_binary_file
+from dalembert.base.files import HTML, check_writable, whole_binary_file
 from dalembert.base.options import check_value, declared, option
 from dalembert.errors import DalembertError
 from dalembert.views.cli.terminal import plain, say, saying_warnings, tell
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 LIMIT_EXCEEDED = 3  # the exit status of --check-limits
 FIGURES = (".png", ".svg", ".pdf")
+TABLES = (".csv", ".npz", ".parquet", ".tsv", ".txt", ".dat")
+ROBOTS = (".toml", ".urdf")
 
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]  # how redundant joints are used
 
@@ -74,6 +76,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         built = {kind: kind(**own) for kind, own in values.items() if kind is not None}
         for group in built.values():
             _check_needs(group)
+        _check_files([(field, given[parameter.name]) for _, parameter, field in offered], given.get("force", False))
         command(**values.get(None, {}), **{name: built[kind] for name, kind in groups.items()})
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -97,7 +100,8 @@ def _option(field: Any, group: Any = None) -> inspect.Parameter:
         known = {x.name: x for x in fields(group)}
         help = re.sub(r"\{(\w+)\}", lambda name: spelling(known[name[1]]), help)
         if about.kind is None:
-            own = {"__module__": group.__module__, "__annotations__": {field.name: kind}}
+            declaring = next(x for x in group.__mro__ if field.name in inspect.get_annotations(x))
+            own = {"__module__": declaring.__module__, "__annotations__": {field.name: kind}}
             kind = get_type_hints(type(group.__name__, (), own))[field.name]
     spelled = _spellings(field)
     if kind in (bool, bool | None) and field.default is not False:
@@ -127,6 +131,28 @@ def _check_needs(group: Any) -> None:
             raise DalembertError(f"{spelling(field)} {words}")
 
 
+def _check_files(given: list[tuple[Any, Any]], force: bool) -> None:
+    """Raise an error before the work if a file cannot be written, or would overwrite a file that it is made from."""
+    read: list[str] = []
+    written: list[tuple[Path, tuple[str, ...]]] = []
+    for field, value in given:
+        if field is not None and (suffixes := declared(field).writes) is not None:
+            written += [(Path(value), suffixes)] if value is not None and str(value) != "-" else []
+        else:
+            texts = [str(x).removeprefix("task:") for x in (value if isinstance(value, list) else [value])]
+            read += filter(os.path.isfile, texts)  # also that of --goal task:MOTION.csv
+    for path, suffixes in written:
+        if path.exists() and any(path.samefile(x) for x in read):
+            raise DalembertError(f"{path}: this would overwrite the file it is made from; name another")
+        if suffixes == FIGURES:
+            if path.suffix.lower() not in FIGURES:
+                raise DalembertError(
+                    f"{path}: a figure is written as {', '.join(FIGURES)}; end the name with one of them"
+                )
+            need_figures(f"{path}: a figure")
+        check_writable(path, overwrite=force, kinds=suffixes)
+
+
 def exclude(first: str, second: str) -> DalembertError:
     """The error for two options of which only one can be given."""
     return DalembertError(f"{first} and {second} are both given; choose one")
@@ -148,17 +174,17 @@ def overwriting(name: str = "") -> Any:
 def written_to(name: str, what: str = "motion") -> Any:
     """The option ``--output`` of a command that writes one table, to a file or to the screen."""
     words = f"The file for the {what}: .csv, .npz or .parquet; '-' is the screen."
-    return option(words, "-", spelled="--output -o", metavar=name)
+    return option(words, "-", spelled="--output -o", metavar=name, writes=TABLES)
 
 
 def plotting(help: str, default: str | None = None, spelled: str = "", metavar: str = "OUT.png") -> Any:
     """The option ``--plot`` of a command that draws a figure."""
-    return option(f"{help}: .png, .svg or .pdf.", default, spelled=spelled, metavar=metavar)
+    return option(f"{help}: .png, .svg or .pdf.", default, spelled=spelled, metavar=metavar, writes=FIGURES)
 
 
 def page_file(name: str) -> Any:
     """The option ``--out`` of a command that writes a page."""
-    return option("The file for the page.", Path(name), spelled="--out -o", metavar="OUT.html")
+    return option("The file for the page.", Path(name), spelled="--out -o", metavar="OUT.html", writes=HTML)
 
 
 def joint_row(help: str, letter: str = "q", spelled: str = "") -> Any:
@@ -190,7 +216,7 @@ COMMON: dict[str, dict[str, Any]] = {
     "deg": {"help": "Angles of revolute joints are given in degrees.", "default": False},
     "example": {"help": "The motions of the book's example instead.", "metavar": "7.2"},
     "latex": {"help": "LaTeX (an align* of amsmath).", "default": False},
-    "resume": {"help": "Whether to resume a run that was interrupted.", "default": True},
+    "resume": {"help": "Deprecated and without effect: an interrupted run starts from the beginning."},
     "row_rate": {
         "help": "Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.",
         "metavar": "HZ",
@@ -383,9 +409,10 @@ def pairs_of(
     return out
 
 
-def resuming(resume: bool) -> Callable[[str], None] | bool:
-    """What ``--resume`` means to a function that can be resumed: one line says what is resumed."""
-    return partial(say, "note") if resume else False
+def check_resume(resume: bool | None) -> None:
+    """Say that ``--resume`` and ``--no-resume`` have no effect any more."""
+    if resume is not None:
+        say("note", "--resume and --no-resume have no effect since version 1.1, and will be removed in version 2")
 
 
 def load(arm: str, loading: Loading | None = None, tip: Load | None = None) -> da.Arm:
@@ -476,44 +503,14 @@ def tolerances_of(texts: list[str] | None) -> da.Tolerances | None:
     return da.Tolerances(**values)
 
 
-def check_output(
-    output: str | Path | None, what: str, *inputs: str | Path | None, force: bool, kinds: Sequence[str] = ()
-) -> None:
-    """Raise an error before the work if ``what`` cannot be written, or would overwrite a file that it is made from."""
-    if output is None or str(output) == "-":
-        return
-    for read in inputs:
-        if read is not None and Path(read).is_file() and Path(output).exists() and Path(read).samefile(output):
-            raise DalembertError(f"{output}: {what} would overwrite the file it is made from; name another")
-    check_writable(output, overwrite=force, kinds=kinds)
-
-
 def need_figures(what: str) -> None:
     """Raise an error before the work if ``what`` cannot be drawn because Matplotlib is not installed."""
     with extra("plot", what):
         import matplotlib  # noqa: F401
 
 
-def check_table(path: str | Path, what: str, *inputs: str | Path | None, force: bool) -> None:
-    """Raise an error before the work if a table of motions or torques cannot be written."""
-    from dalembert.work.trajectory.planning.motion_tables import KINDS
-
-    check_output(path, what, *inputs, force=force, kinds=KINDS)
-
-
-def check_plot(path: str | None, *, force: bool) -> None:
-    """Raise an error before the work if a figure is requested that cannot be written."""
-    if path is None:
-        return
-    if Path(path).suffix.lower() not in FIGURES:
-        raise DalembertError(f"{path}: a figure is written as {', '.join(FIGURES)}; end the name with one of them")
-    need_figures(f"{path}: a figure")
-    check_writable(path, overwrite=force)
-
-
 def save_plot(figure: Figure, path: str, *, force: bool, announced: bool = True) -> None:
     """Write the figure atomically."""
-    check_plot(path, force=force)
     with whole_binary_file(path, overwrite=force) as file:
         figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=160)
     if announced:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import HTML
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Limited, Loading, MotionsArgument, Reading
 from dalembert.views.cli.terminal import say
@@ -40,7 +39,6 @@ def page(
     out = settings.out
     check_source(motions, settings.example)
     loaded = options.load(arm, loading, load)
-    options.check_output(out, "the page", arm, load.limits, *(motions or ()), force=settings.force, kinds=HTML)
     titled = motions_of(loaded, motions, settings.example, reading)
     from dalembert.views.web.live_page import page_of
 

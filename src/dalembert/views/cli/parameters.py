@@ -13,7 +13,7 @@ from dalembert.views.cli.options import ArmArgument, Loading, Payload
 from dalembert.views.cli.terminal import number, plain, print_table, tell
 
 if TYPE_CHECKING:
-    from dalembert.work.identification.fitting.base_formulas import SymbolicBaseParameters
+    from dalembert.work.analysis.base_formulas import SymbolicBaseParameters
     from dalembert.work.identification.fitting.base_parameters import BaseParameters
 
 
@@ -31,7 +31,7 @@ class ParameterOptions:
 
 def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, loading: Loading) -> None:
     """Show what can be identified: the base parameters as formulas of the standard parameters."""
-    from dalembert.work.identification.fitting.base_formulas import (
+    from dalembert.work.analysis.base_formulas import (
         SymbolicBaseParameters,
         has_formula,
         parameter_letter,

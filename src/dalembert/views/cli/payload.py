@@ -12,14 +12,13 @@ from typer import Argument
 
 import dalembert as da
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import check_writable
 from dalembert.base.options import option
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, LogReading
 from dalembert.views.cli.terminal import number, print_table, say, saying_warnings, tell
 
 if TYPE_CHECKING:
-    from dalembert.work.identification.payload.payload_fit import Payload
+    from dalembert.work.payload.payload_fit import Payload
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class PayloadFitOptions:
     reaction: bool = option("The sensor measures the wrench that the load exerts on the flange.", False)
     parameters: Literal["body", "mass-com"] = option("All ten parameters, or mass and centre of mass.", "body")
     cutoff: float | None = option("Cut-off of the low-pass filter; default: chosen from the motion.", metavar="HZ")
-    save: Path | None = option("Write the arm with its load.", metavar="ARM.toml")
+    save: Path | None = option("Write the arm with its load.", metavar="ARM.toml", writes=options.ROBOTS)
     force: bool = options.overwriting("ARM.toml")
 
 
@@ -64,8 +63,6 @@ def payload(
     """
     loaded_arm = options.load(arm, loading)
     reading = logs.keywords(loaded_arm.n)
-    if settings.save is not None:
-        check_writable(settings.save, overwrite=settings.force, kinds=(".toml", ".urdf"))
     if settings.sensor is not None:
         x, y, z, roll, pitch, yaw = options.numbers_of("--sensor", settings.sensor, "x1 x2 x3 x4 x5 x6")
         reading["sensor"] = da.Placement.rpy(roll, pitch, yaw, xyz=(x, y, z))

@@ -41,10 +41,6 @@ class RowOptions:
     output: str = options.written_to("MOTION.csv")
     force: bool = options.overwriting("MOTION.csv")
 
-    def check_output(self, *inputs: str | Path | None) -> None:
-        """Raise an error before the work if the motion cannot be written."""
-        options.check_table(self.output, "the motion", *inputs, force=self.force)
-
     def save(self, motion: da.Trajectory, arm: da.Arm) -> None:
         """Write a motion to a file or to the screen, with its torques if requested."""
         from dalembert.work.trajectory.planning.motion_file import motion_columns
@@ -93,7 +89,6 @@ def plan(arm: ArmArgument, settings: Annotated[PlanOptions, ORDER], loading: Loa
     MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
     """
     loaded = options.load(arm, loading, settings)
-    settings.check_output(settings.points, arm, settings.limits)
     through = settings.points is not None or settings.to is not None or settings.to_position is not None
     if (settings.line is not None) + (settings.circle is not None) + through != 1:
         raise DalembertError(

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import HTML
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import say
@@ -27,7 +26,7 @@ class ReportOptions(options.ReportHeading, options.Load):
     force: bool = options.overwriting("OUT.html")
     check_limits: bool = options.common("check_limits")
     tolerance: list[str] | None = options.common("tolerance")
-    resume: bool = options.common("resume")
+    resume: bool | None = options.common("resume")
 
 
 def report(
@@ -52,7 +51,6 @@ def report(
     loaded = options.load(arm, loading, settings)
     if settings.check_limits:
         need_effort_limits(loaded, "; --limits gives them")
-    options.check_output(out, "the report", motion, arm, settings.limits, force=settings.force, kinds=HTML)
     options.need_figures(f"{out}: a report")
     motions = motions_of(loaded, paths, example, reading, as_table=True)
     from dalembert.views.report import study, write_report
@@ -60,12 +58,13 @@ def report(
 
     if missing := ", ".join(without_effort_limit(loaded)):
         say("note", f"robot '{loaded.name}' has no effort limits at {missing}, so the report omits margins")
-    studies, heading, resume = [], settings.heading, options.resuming(settings.resume)
+    options.check_resume(settings.resume)
+    studies, heading = [], settings.heading
     if settings.title is None and example is not None:
         heading["title"] = f"Example {example}: {loaded.name}"
     with Bar(f"report on {loaded.name}") as bar:
         for k, (name, about, moving) in enumerate(motions):
-            studies.append(study(loaded, moving, title=name, note=about, resume=resume, **common))
+            studies.append(study(loaded, moving, title=name, note=about, **common))
             bar(0.2 * (k + 1) / len(motions))
         write_report(
             out, studies, **heading, overwrite=settings.force, progress=lambda fraction: bar(0.2 + 0.8 * fraction)

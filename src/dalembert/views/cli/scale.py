@@ -43,7 +43,6 @@ def scale(
     loaded = options.load(arm, loading, scaling)
     if scaling.faster and scaling.time_optimal:
         raise DalembertError("--time-optimal finds the shortest duration anyway; leave out --faster")
-    scaling.check_output(arm, motion)
     given = trajectory(loaded, motion, reading)
     if scaling.time_optimal:
         scaled = given.time_optimal(loaded, duration=scaling.duration)

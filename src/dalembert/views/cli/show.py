@@ -20,14 +20,13 @@ def show(
     *,
     as_json: bool = option("Print the robot as JSON, for programs.", False, spelled="--json"),
     output: Path | None = option(
-        "Also write the robot as loaded: a .toml or .urdf file.", spelled="--output -o", metavar="ROBOT.toml"
+        "Also write the robot as loaded: a .toml or .urdf file.", spelled="--output -o", metavar="ROBOT.toml", writes=()
     ),
     force: bool = options.overwriting("ROBOT.toml"),
     loading: Loading,
 ) -> None:
     """Show the parts of a robot: joints, drives, links, tip. SI units, radians."""
     loaded = options.load(arm, loading)
-    options.check_output(output, "the robot", arm, force=force)
     if output is not None:
         loaded.save(output, overwrite=force)
     _show_json(loaded.robot) if as_json else _show_robot(loaded.robot)

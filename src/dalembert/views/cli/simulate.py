@@ -11,6 +11,7 @@ from dalembert.base.environment.progress import Bar
 from dalembert.base.options import option
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
+from dalembert.views.cli.controllers import ControllerOptions, numbers_of
 from dalembert.views.cli.options import ArmArgument, Loading, Reading
 from dalembert.views.cli.terminal import number, plain, print_table, say, tell
 from dalembert.views.cli.torques import motion_rows, trajectory, write
@@ -21,19 +22,6 @@ if TYPE_CHECKING:
 
 Scheme = Literal["rk4", "dop853", "variational"]
 Stops = Literal["contact", "error", "none"]
-Control = Literal["computed", "computed-torque", "pd", "feedforward", "adaptive"]
-
-TABLES = (".csv", ".tsv", ".txt", ".dat", ".npz", ".parquet")  # suffixes of files that options take instead of numbers
-
-# the gains of each controller and their defaults; "" for a gain without default, since torques depend on the arm's size
-GAINS: dict[str, dict[str, str]] = {
-    "computed": {"kp": "100", "kd": "20"},
-    "pd": {"kp": "", "kd": ""},
-    "feedforward": {"kp": "0", "kd": "0"},
-    "adaptive": {"kd": "", "lambda": "10", "gamma": ""},
-}
-
-
 ORDER = (
     "q qd states cluster duration torque held follow control kp kd lambda_ gamma model method step every friction stops "
     "restitution effort_limits ideal rate delay encoder velocity_filter tip_wrench payload payload_com output plot animate force"
@@ -42,13 +30,8 @@ NO_STATES = "works on a batch of simulations: give their initial states with --s
 SINGLE = ("q", "qd", "plot", "animate")  # options of a single simulation
 
 
-def gain(help: str) -> Any:
-    """An option whose value is one number, or one per joint."""
-    return option(help, metavar='K|"k1 … kn"')
-
-
 @dataclass(frozen=True)
-class SimulationOptions(options.Load):
+class SimulationOptions(ControllerOptions, options.Load):
     """The initial state, the torques or the controller, the method, the drives, and the files of a simulation."""
 
     q: str | None = option(
@@ -66,13 +49,6 @@ class SimulationOptions(options.Load):
         metavar='"tau1 … taun"|gravity|none|TORQUES.csv',
     )
     held: bool = option("Hold each row of TORQUES.csv until the next; otherwise interpolate linearly.", False)
-    follow: Path | None = option("A motion for a controller to follow, from its first state.", metavar="MOTION.csv")
-    control: Control = option("Computed torque, PD, feedforward, or adaptive (Slotine and Li).", "computed")
-    kp: str | None = gain("K_p: 1/s² for computed (100), N m/rad for pd and feedforward (0).")
-    kd: str | None = gain("K_d: 1/s for computed (20), N m s/rad for the others.")
-    lambda_: str | None = gain("Λ for adaptive, 1/s (10).")
-    gamma: str | None = gain("Γ for adaptive: the adaptation gain; 0 for no adaptation.")
-    model: str | None = option("The arm that the controller assumes; default: ARM with its payload.", metavar="ARM")
     method: Scheme = option("Fixed steps, adaptive steps, or a variational scheme with bounded energy error.", "rk4")
     step: float = option("The step.", 1e-3, metavar="SECONDS")
     every: int = option("Write every K-th step.", 1, metavar="K")
@@ -131,15 +107,13 @@ def simulate(
     limited, stopped, notes = _limits(loaded, settings, motion if settings.q is None else None)
     (q0, qd0), state_notes = _first_state(loaded, settings, motion, applied, bool(stopped), reading)
     if settings.states is not None:
-        from dalembert.work.simulation.initial_states import read_states
+        from dalembert.work.simulation.recorded import read_states
 
         q0, qd0 = read_states(settings.states, loaded)
     duration = settings.duration
     if duration is None:
         timed = motion if motion is not None else applied if isinstance(applied, da.RecordedTorque) else None
         duration = 1.0 if timed is None else timed.duration
-    options.check_table(output, "the run", arm, settings.follow, settings.states, force=force)
-    options.check_plot(settings.plot, force=force)
     if settings.animate is not None:
         from dalembert.views.report.animation import check_animation
 
@@ -148,7 +122,7 @@ def simulate(
         arguments = options.keywords(
             settings, "method step every friction restitution rate delay velocity_filter cluster"
         )
-        encoder = None if settings.encoder is None else _gain("--encoder", settings.encoder)
+        encoder = None if settings.encoder is None else numbers_of("--encoder", settings.encoder)
         bounds: dict[str, Any] = {"stops": stopped, "effort_limits": limited, "encoder": encoder, "tip_wrench": wrench}
         run = da.simulate(loaded, q0, qd0, applied, duration, **arguments, **bounds, progress=bar)
     if output == "-":
@@ -174,7 +148,7 @@ def _limits(
     motion  the motion from whose first state the run starts
     """
     from dalembert.mechanics.motion.methods import METHODS
-    from dalembert.work.trajectory.planning.limits_check import excesses
+    from dalembert.work.trajectory.planning.limits import excesses
 
     if settings.ideal:
         if settings.stops not in (None, "none"):
@@ -233,40 +207,24 @@ def _first_state(
 
 def _is_file(text: str) -> bool:
     """Whether a value that may be numbers is the name of a text table."""
-    return text.strip().lower().endswith(TABLES)
+    return text.strip().lower().endswith(options.TABLES)
 
 
 def _applied(
     arm: da.Arm, known: da.Arm | None, settings: SimulationOptions, reading: Reading
 ) -> tuple[Any, da.Trajectory | None]:
     """The torque or the controller that the options describe, and the motion that it follows."""
-    control = settings.control.removesuffix("-torque")  # computed torque, by either name
-    texts = {"kp": settings.kp, "kd": settings.kd, "lambda": settings.lambda_, "gamma": settings.gamma}
-    named = [name for name, text in texts.items() if text is not None]
     if settings.held and (settings.follow is not None or settings.torque is None or not _is_file(settings.torque)):
         raise DalembertError("--held applies to torques over time: add --torque TORQUES.csv")
     if settings.follow is None:
-        if named or control != "computed":
-            words = f"--{named[0]}" if named else f"--control {control}"
+        if settings.given_gains or settings.control is not None:
+            words = f"--{next(iter(settings.given_gains))}" if settings.given_gains else f"--control {settings.control}"
             raise DalembertError(f"{words} applies to a controller, which needs a motion: add --follow MOTION.csv")
         return _torque(arm, known, settings, reading), None
     if settings.torque is not None:
         raise DalembertError("--follow uses the torques of a controller; leave out --torque")
-    for name in named:
-        if name not in GAINS[control]:
-            takes = ", ".join(f"--{x}" for x in GAINS[control])
-            raise DalembertError(f"--{name} is not a gain of --control {control}, which takes {takes}")
-    gains = []
-    for name, usual in GAINS[control].items():
-        text = texts[name]
-        if text is None and not usual:
-            raise DalembertError(f"--control {control} needs --{name}, which depends on the size of the arm")
-        gains.append(_gain(f"--{name}", usual if text is None else text))
     motion = trajectory(arm, settings.follow, reading)
-    if control == "feedforward":
-        return da.Feedforward(motion, gains[0], gains[1], known), motion
-    laws: dict[str, Any] = {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}
-    return laws[control](*gains, motion, known), motion
+    return settings.law_of(motion, known), motion
 
 
 def _torque(arm: da.Arm, known: da.Arm | None, settings: SimulationOptions, reading: Reading) -> Any:
@@ -282,14 +240,6 @@ def _torque(arm: da.Arm, known: da.Arm | None, settings: SimulationOptions, read
     if torque == "gravity":  # the control law without its gains: g(q) at the current position
         return da.PD(0.0, 0.0, arm.home, known)
     return None if torque == "none" else options.row_of("--torque", torque, "tau", arm.n)
-
-
-def _gain(option: str, text: str) -> Any:
-    """One number, or several."""
-    numbers = options.list_of(option, text)
-    if not numbers:
-        raise DalembertError(f'{option} is "{text}"; it must be one number, or one per joint')
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _summary(run: Run, files: list[str | None]) -> None:
@@ -310,7 +260,7 @@ def _summary(run: Run, files: list[str | None]) -> None:
         print_table(["parameter", ">start", ">end"], adapted, "adapted parameters (SI units)", stderr=True)
     say("warning", *(str(saturation) for saturation in run.saturations))
     if run.arm.passive_names:  # their limits are not end stops
-        from dalembert.work.trajectory.planning.limits_check import excesses
+        from dalembert.work.trajectory.planning.limits import excesses
 
         moved = {"position": run.q, "velocity": run.qd, "acceleration": run.qdd}
         beyond = [x for x in excesses(run.arm, run.t, moved) if x.joint in run.arm.passive_names]

@@ -52,13 +52,17 @@ class SizeOptions:
         check=Allowed(lambda x: 0 < x < 1, "between 0 and 1"),
     )  # fmt: skip
     samples: int = option("How many robots within --tolerance are drawn.", 10_000, metavar="N")
-    resume: bool = options.common("resume")
+    resume: bool | None = options.common("resume")
     sweep: str | None = option(
         "Plot this joint's motor torque and speed against the gear ratio (--plot).", metavar="JOINT", needs=DRAWING
     )
     plot: str | None = options.plotting("Write the speed–torque diagrams, or the sweep")
     out: Path | None = option(
-        "Write the robot with the chosen drives.", spelled="--out -o", metavar="FITTED.toml", needs=CHOOSING
+        "Write the robot with the chosen drives.",
+        spelled="--out -o",
+        metavar="FITTED.toml",
+        needs=CHOOSING,
+        writes=(".toml",),
     )
     as_json: bool = options.common("as_json")
     force: bool = options.overwriting()
@@ -76,9 +80,6 @@ def size(
     Exit status 3 means that a check is exceeded.
     """
     wrench, within = load.wrench, options.tolerances_of(settings.tolerance)
-    options.check_plot(settings.plot, force=settings.force)
-    inputs = (motion, arm, settings.motors, settings.gears)
-    options.check_output(settings.out, "the robot", *inputs, force=settings.force, kinds=(".toml",))
     loaded = options.load(arm, loading, load)
     if settings.sweep is not None and settings.sweep not in loaded.joint_names:
         hint = nearest(settings.sweep, loaded.joint_names) or f"; the joints are {', '.join(loaded.joint_names)}"
@@ -98,9 +99,9 @@ def size(
             _print_selection(selection)
         _print(sizing, margins, settings.quantile)
     if selection is not None and settings.out is not None:
-        from dalembert.robot.readers.toml_writer import save_toml
+        from dalembert.robot.readers.toml_writer import save_text, write_toml
 
-        save_toml(selection.arm.robot, settings.out)
+        save_text(write_toml, selection.arm.robot, settings.out)
         tell(f"the robot with its drives is in {plain(str(settings.out))}", stderr=True)
     if settings.plot is not None:
         from dalembert.views.report.drive_figures import drives_figure, sweep_figure
@@ -140,9 +141,9 @@ def _under_tolerances(
     arm: da.Arm, motion: Any, drives: Drives, tolerances: da.Tolerances, settings: SizeOptions, wrench: Any
 ) -> Margins:
     """{joint: {check: margin}} with the torques that a share of the robots within their tolerances do not exceed."""
-    resume = options.resuming(settings.resume)
+    options.check_resume(settings.resume)
     with Bar(f"drawing robots like {arm.name}") as bar:
-        load: Any = {"tip_wrench": wrench, "resume": resume, "progress": bar}
+        load: Any = {"tip_wrench": wrench, "progress": bar}
         drawn = da.monte_carlo(arm, motion, tolerances, settings.samples, **load)
     return drives.margins(drawn.quantiles(settings.quantile))
 

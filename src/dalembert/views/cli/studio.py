@@ -38,7 +38,7 @@ def studio(
     titled = motions_of(loaded, motions, example, reading)
     from dalembert.views.studio.folder import RobotFolder
     from dalembert.views.studio.page_tasks import shown_page
-    from dalembert.views.studio.run import run_studio
+    from dalembert.views.studio.server import run_studio
     from dalembert.views.studio.session import STUDIO
     from dalembert.views.studio.structure import Structure
 

@@ -76,6 +76,12 @@ def print_table(
     screen.print(table)
 
 
+def print_lines(text: str) -> None:
+    """Print text without wrapping, colours or characters that could move the cursor."""
+    sys.stdout.write("".join(f"{plain(line)}\n" for line in text.splitlines()))
+    sys.stdout.flush()
+
+
 def print_json(data: Any, *, ascii_only: bool = True) -> None:
     """Print data for programs."""
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=ascii_only) + "\n")

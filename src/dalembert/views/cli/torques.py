@@ -20,8 +20,6 @@ from dalembert.views.cli.options import ArmArgument, AtTip, Loading, MotionFile,
 from dalembert.views.cli.terminal import number, plain, print_table, say, tell
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from dalembert.work.trajectory.planning.motion_file import Array, MotionTable
     from dalembert.work.trajectory.timing.scaling import ScalingTable
 
@@ -63,8 +61,7 @@ def torques(
     loaded = options.load(arm, loading, load)
     if settings.check_limits:
         need_effort_limits(loaded)
-    options.check_table(output, "the table", motion, arm, force=settings.force)
-    from dalembert.work.trajectory.planning.limits_check import excesses
+    from dalembert.work.trajectory.planning.limits import excesses
     from dalembert.work.trajectory.planning.motion_file import carried_columns, trajectory_of
 
     table, _ = read(loaded, motion, reading, strict=scaling is not None)
@@ -76,15 +73,14 @@ def torques(
     carried = carried_columns(table.payload, table.wrench)
     names = ["t", *(f"tau{k + 1}" for k in range(loaded.n)), *carried]
     write(output, names, (table.t, tau, *carried.values()), force=settings.force)
-    beyond = _summary(loaded, table.t, tau, output)
+    _summary(loaded, table.t, tau, output)
     if stretched is not None:
         show_scaling(stretched)
-    moved = {"position": table.q, "velocity": table.qd, "acceleration": table.qdd}
-    others = [str(excess) for excess in excesses(loaded, table.t, moved)]
-    if settings.check_limits and (beyond or others):
-        say("error", *beyond, *others)
+    quantities = {"position": table.q, "velocity": table.qd, "acceleration": table.qdd, "torque": tau}
+    beyond = [str(excess) for excess in excesses(loaded, table.t, quantities)]
+    say("error" if settings.check_limits else "warning", *beyond)
+    if settings.check_limits and beyond:
         raise typer.Exit(options.LIMIT_EXCEEDED)
-    say("warning", *others)
 
 
 def trajectory(arm: da.Arm, path: Path, reading: Reading) -> da.Trajectory:
@@ -219,29 +215,21 @@ def need_effort_limits(arm: da.Arm, remedy: str = "") -> None:
         )
 
 
-def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
-    """A table on stderr: peak torque and margin of each joint; returns a sentence for each limit that is exceeded."""
+def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> None:
+    """A table on stderr: peak torque and margin of each joint, in red where a limit is exceeded."""
     from rich.text import Text
 
-    from dalembert.work.sizing.sizing import ROUNDING, demand, joint_units
+    from dalembert.work.sizing.sizing import ROUNDING, demand, joint_units, limits_of
 
-    torque = demand(t, "torque", joint_units(arm)["torque"], tau)
-    rows: list[list[str] | list[Text]] = []
-    exceeded = []
+    torque = demand(t, "torque", joint_units(arm)["torque"], tau, limits_of(arm, "effort"))
+    rows = []
     for i, joint in enumerate(arm.robot.moving_joints):
-        unit, limit = torque.units[i], joint.limits.effort
-        peak, when = float(torque.peak[i]), float(torque.at[i])
-        sizes = ((peak, unit), (when, "s"), (float(torque.rms[i]), unit), (limit, unit))
-        row = [plain(joint.name), *(number(*size) for size in sizes)]
-        if limit is not None and peak > limit * (1 + ROUNDING):
-            rows.append([Text(cell, "red") for cell in (*row, "exceeded")])
-            words = f"needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}"
-            exceeded.append(f"joint '{joint.name}' {words}")
-        else:
-            left = "–" if limit is None or math.isinf(limit) else f"{max(0.0, 100 * (1 - peak / limit)):.0f} %"
-            rows.append([*row, left])
+        unit, exceeded = torque.units[i], torque.used[i] > 1 + ROUNDING
+        sizes = ((torque.peak[i], unit), (torque.at[i], "s"), (torque.rms[i], unit), (joint.limits.effort, unit))
+        left = "exceeded" if exceeded else "–" if math.isnan(torque.margin[i]) else f"{100 * torque.margin[i]:.0f} %"
+        cells = [plain(joint.name), *(number(*size) for size in sizes), left]
+        rows.append([Text(cell, "red" if exceeded else "") for cell in cells])
     where = "" if output == "-" else f" → {plain(output)}"
     instants = f"{len(t):,} {'instants' if len(t) > 1 else 'instant'}, t = {t[0]:g} … {t[-1]:g} s"
     columns = ["joint", ">peak |τ|", ">at t", ">RMS", ">limit", ">left"]
     print_table(columns, rows, f"{plain(arm.name)}: torques at {instants}{where}", stderr=True)
-    return exceeded

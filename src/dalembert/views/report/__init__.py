@@ -4,8 +4,8 @@ import dalembert as da
 from dalembert.views.report import figures
 
 swing = da.study(arm, motion)
-figures.torque_figure(swing)             # a matplotlib Figure
-da.write_report("report.html", [swing])  # the whole page
+figures.assemble(figures.torque_panels(swing))  # a matplotlib Figure
+da.write_report("report.html", [swing])         # the whole page
 """
 
 from dalembert.views.report.report_page import report_html, write_report

@@ -5,11 +5,11 @@ The frames are evenly spaced over the motion, which plays in real time, or ``spe
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,12 +27,10 @@ from dalembert.base.environment.short_repr import brief
 from dalembert.base.files import check_writable, whole_binary_file
 from dalembert.errors import DalembertError
 from dalembert.views.report import arm_figures, figures
-from dalembert.views.report.arm_figures import draw_plate, draw_strokes
-from dalembert.views.report.arm_strokes import by_depth, plate, points_of, size_of, strokes, views_of
-from dalembert.views.report.colours import in_the_dark
+from dalembert.views.report.arm_figures import draw_strokes, draw_surroundings
 from dalembert.views.report.html import text
 from dalembert.views.report.plots import batch_index
-from dalembert.views.report.skeleton import Pose, View, skeleton
+from dalembert.views.report.skeleton import Pose, View, by_depth, plate, size_of, skeleton, strokes, views_of
 from dalembert.views.report.user_text import literal, with_glyphs
 from dalembert.work.simulation.simulate import Run
 from dalembert.work.trajectory.planning.trajectory import Trajectory
@@ -100,7 +98,8 @@ def check_animation(path: str | os.PathLike[str], *, overwrite: bool) -> str:
     if kind not in WRITERS:
         raise DalembertError(f"{path}: an animation cannot be written as '{kind}'; use one of {', '.join(WRITERS)}")
     if kind == ".mp4":
-        _ffmpeg(path)
+        with extra("video", f"{path}: a video"):
+            import imageio_ffmpeg  # noqa: F401
     if kind != ".html":
         with extra("plot", f"{path}: a film"):
             import matplotlib  # noqa: F401
@@ -152,9 +151,8 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
         figure = figures.new_figure(figsize=SIZE, dpi=DPI)
         canvas: Any = FigureCanvasAgg(figure)
         axes = figure.add_axes((0.13, 0.1, 0.84, 0.82) if view.scales else (0.02, 0.02, 0.96, 0.9))
-        everything = np.concatenate([points_of(pose) for pose in film.poses]) @ view.matrix.T
-        draw_plate(axes, plate(arm, size) @ view.matrix.T)
-        figures.draw_surroundings(axes, arm, view, triad=0.16 * size, base_size=0, margin=0)
+        everything = np.concatenate([pose.points for pose in film.poses]) @ view.matrix.T
+        draw_surroundings(axes, arm, view, size)
         middle = (everything.min(axis=0) + everything.max(axis=0)) / 2
         room = np.array(SIZE) * axes.get_position().size
         axes.set_aspect("auto")  # the limits make both scales equal
@@ -194,43 +192,21 @@ def write_gif(film: Film, file: Any, progress: Callable[[float], None]) -> None:
     next(frames).save(file, "GIF", save_all=True, append_images=frames, **look)
 
 
-def _ffmpeg(path: str | os.PathLike[str]) -> str:
-    """The ffmpeg program: that of the package imageio-ffmpeg, or of this machine."""
-    if installed := shutil.which("ffmpeg"):
-        return installed
-    with extra("video", f"{path}: a video"):
-        import imageio_ffmpeg
-
-    return str(imageio_ffmpeg.get_ffmpeg_exe())
-
-
 def write_mp4(film: Film, file: Any, progress: Callable[[float], None]) -> None:
     """H.264 video for browsers and slides. ffmpeg needs a seekable output, so it writes to a temporary file."""
+    with extra("video", "a video"):
+        import imageio_ffmpeg
+
     width, height = (round(DPI * inches) for inches in SIZE)
+    look: dict[str, Any] = {"codec": "libx264", "quality": None, "macro_block_size": 2, "ffmpeg_log_level": "error"}
+    look["output_params"] = ["-crf", "20", "-movflags", "+faststart"]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "film.mp4"
-        command = [
-            _ffmpeg("the film"), "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
-            "-r", f"{1 / film.each:.6f}", "-i", "-", "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p", "-crf", "20",
-            "-movflags", "+faststart", str(out),
-        ]  # fmt: skip
-        with (Path(folder) / "log").open("w+b") as log:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log)
-            assert process.stdin is not None
-            try:
-                for picture in pictures(film, progress):
-                    process.stdin.write(picture.tobytes())
-                process.stdin.close()
-            except BrokenPipeError:  # ffmpeg has stopped, and reports why
-                pass
-            finally:
-                if process.poll() is None and not process.stdin.closed:
-                    process.kill()
-                process.wait()
-            if process.returncode:
-                log.seek(0)
-                *_, reason = (str(process.returncode), *log.read().decode(errors="replace").strip().splitlines())
-                raise DalembertError(f"ffmpeg could not make the video ({reason})")
+        writer = imageio_ffmpeg.write_frames(str(out), (width, height), fps=1 / film.each, **look)
+        with contextlib.closing(writer):
+            writer.send(None)
+            for picture in pictures(film, progress):
+                writer.send(picture)
         with out.open("rb") as whole:
             shutil.copyfileobj(whole, file)
 
@@ -256,10 +232,7 @@ def write_html(film: Film, file: Any, progress: Callable[[float], None]) -> None
         "each": film.each,
         "step": round(float(film.t[1] - film.t[0]), 9),
         "end": round(float(film.t[-1]), 9),
-        "look": [
-            [[s.colour, in_the_dark(s.colour)], s.width, int(s.round), int(s.outlined), round(s.lift / unit)]
-            for s in drawn
-        ],
+        "look": [[s.colour, s.width, int(s.round), int(s.outlined), round(s.lift / unit)] for s in drawn],
         "frames": steps.tolist(),
         "plate": np.round((plate(film.arm, size) - middle) / unit).astype(int).ravel().tolist(),
         "view": np.round([*view.matrix, np.cross(*view.matrix)], 6).tolist(),

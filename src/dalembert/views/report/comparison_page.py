@@ -11,17 +11,15 @@ import numpy as np
 from dalembert.base.arrays import Array
 from dalembert.views.report.colours import INK, JOINTS, RED, SOFT
 from dalembert.views.report.figures import HALF, Key, Panel, assemble, wide_panels
-from dalembert.views.report.folds_section import even_width
 from dalembert.views.report.html import grid, number, table, text
 from dalembert.views.report.user_text import literal
-from dalembert.work.identification.records.fit_comparison import (
+from dalembert.work.fits.fit_comparison import (
     FitComparison,
     FitTrend,
-    ParameterTrend,
     compare_fits,
     friction_torque,
 )
-from dalembert.work.identification.records.fit_record import KINDS
+from dalembert.work.fits.fit_record import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,26 +42,20 @@ def comparison_section(trend: FitTrend) -> str:
     """The section: the changes in words, the tests, every parameter, error bars and friction curves."""
     lines = "".join(f"<li>{text(sentence)}</li>" for sentence in trend.sentences)
     parts = [
-        f'<h2 id="comparison">Comparison with {_others(trend)}</h2><ul class="notes">{lines}</ul>',
+        f'<h2 id="comparison">Comparison with {text(", ".join(trend.labels[:-1]))}</h2><ul class="notes">{lines}</ul>',
         ABOUT.format(level=100 * trend.level),
         grid(_parameter_panels(trend), "compared", "parameters", across="one"),
     ]
     if panels := friction_panels(trend):
         heading = "<h3>Friction torque without load, ±2 standard deviations</h3>"
         parts.append(heading + grid(panels, "frictions", "of a joint"))
-    last = trend.steps[-1]
-    parts += [_groups(last), _table(last) if len(trend.records) == 2 else _trend_table(trend)]
-    return "".join(parts)
+    return "".join([*parts, _groups(trend.steps[-1]), _table(trend)])
 
 
 def comparison_figure(comparison: FitComparison) -> Figure:
     """See :meth:`FitComparison.plot`."""
     trend = compare_fits(comparison.before, comparison.after, level=comparison.level)
     return assemble(_parameter_panels(trend), 1)
-
-
-def _others(trend: FitTrend) -> str:
-    return text(trend.labels[0]) if len(trend.records) == 2 else f"{len(trend.records) - 1} earlier fits"
 
 
 # -- pictures --------------------------------------------------------------------------------------
@@ -77,32 +69,39 @@ def _colours(trend: FitTrend) -> list[str]:
 
 
 def _parameter_panels(trend: FitTrend) -> list[Panel]:
-    """Every common parameter of every fit with its error bars, relative to the largest; changed ones on a red background."""
-    colours = _colours(trend)
-    keys: list[Key] = [*zip(colours, trend.labels, strict=True), (CHANGED, "significant change")]
-    changed = set(trend.steps[0].significant) if len(trend.records) == 2 else {x.name for x in trend.changed}
+    """Every common parameter of every fit with its error bars; changed ones on a red background."""
+    rows = [(x.name, x.values, x.std) for x in trend.parameters]
+    return error_bar_panels(
+        rows, list(zip(_colours(trend), trend.labels, strict=True)), [x.name for x in trend.changed]
+    )
 
-    def draw(axes: Axes, some: Sequence[ParameterTrend]) -> None:
-        for k, parameter in enumerate(some):
+
+def error_bar_panels(
+    rows: Sequence[tuple[str, Array, Array]], key: Sequence[Key], changed: Sequence[str] = ()
+) -> list[Panel]:
+    """Parameters (name, values, standard deviations) with error bars, relative to the largest of their values."""
+
+    def draw(axes: Axes, some: Sequence[tuple[str, Array, Array]]) -> None:
+        for k, (name, values, stds) in enumerate(some):
             # parameters that are not significantly different from zero are drawn faintly
-            faint = FAINT if (2 * parameter.std > np.abs(parameter.values)).all() else 1.0
-            size = max(float(np.abs(parameter.values).max()), 1e-300)
-            if parameter.name in changed:
+            faint = FAINT if (2 * stds > np.abs(values)).all() else 1.0
+            size = max(float(np.abs(values).max()), 1e-300)
+            if name in changed:
                 axes.axvspan(k - 0.5, k + 0.5, color=CHANGED, alpha=0.13, lw=0, zorder=0.3)
-            places = k + np.linspace(-0.22, 0.22, len(colours))
-            for x, value, std, colour in zip(places, parameter.values, parameter.std, colours, strict=True):
+            places = k + np.linspace(-0.22, 0.22, len(key))
+            for x, value, std, (colour, _) in zip(places, values, stds, key, strict=True):
                 bar = min(2 * float(std) / size, 2 * LIMIT)
                 axes.errorbar(x, value / size, bar, fmt="o", ms=3.2, lw=1.1, capsize=1.6, color=colour, alpha=faint)
         axes.axhline(0, color=SOFT, lw=0.7, zorder=0.9)
         axes.grid(axis="x", visible=False)
-        axes.set_xticks(range(len(some)), [literal(x.name) for x in some], rotation=90, fontsize=7)
-        for tick, parameter in zip(axes.get_xticklabels(), some, strict=True):
-            tick.set_color(CHANGED if parameter.name in changed else INK)
+        axes.set_xticks(range(len(some)), [literal(name) for name, _, _ in some], rotation=90, fontsize=7)
+        for tick, (name, _, _) in zip(axes.get_xticklabels(), some, strict=True):
+            tick.set_color(CHANGED if name in changed else INK)
         axes.set_xlim(-0.7, len(some) - 0.3)
         axes.set_ylim(-LIMIT, LIMIT)
 
-    title, rows = "Parameters ± 2 σ, relative to the largest value", trend.parameters
-    return wide_panels(title, rows, draw, tuple(keys), even_width(len(rows)))
+    marked = [(CHANGED, "significant change")] if changed else []
+    return wide_panels("Parameters ± 2 σ, relative to the largest value", rows, draw, (*key, *marked))
 
 
 def friction_panels(trend: FitTrend) -> list[Panel]:
@@ -151,22 +150,13 @@ def _groups(step: FitComparison) -> str:
     return "<h3>Tests of each joint</h3>" + table(columns, rows)
 
 
-def _table(step: FitComparison) -> str:
-    rows = [
-        [f"<b>{text(x.name)}</b>", _with_error(x.before, x.before_std), _with_error(x.after, x.after_std),
-         number(x.difference, 3, sign=True), number(x.z, 2, sign=True), _chance(x.adjusted, step.level), text(x.unit)]
-        for x in step.parameters
-    ]  # fmt: skip
-    columns = ["parameter", "before", "after", "difference", "σ", "p-value (Holm)", "unit"]
-    return "<h3>All parameters</h3>" + table(columns, rows)
-
-
-def _trend_table(trend: FitTrend) -> str:
-    rows = [
-        [f"<b>{text(x.name)}</b>", *map(_with_error, x.values, x.std), _chance(x.adjusted, trend.level), text(x.unit)]
-        for x in trend.parameters
-    ]
-    return "<h3>All parameters</h3>" + table(["parameter", *trend.labels, "p-value of a constant (Holm)", "unit"], rows)
+def _table(trend: FitTrend) -> str:
+    rows = []
+    for x in trend.parameters:
+        change = number(float(x.values[-1] - x.values[0]), 3, sign=True)
+        tested = [change, _chance(x.adjusted, trend.level), text(x.unit)]
+        rows.append([f"<b>{text(x.name)}</b>", *map(_with_error, x.values, x.std), *tested])
+    return "<h3>All parameters</h3>" + table(["parameter", *trend.labels, "change", "p-value (Holm)", "unit"], rows)
 
 
 def _with_error(value: float, std: float) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.base.arrays import Array
 from dalembert.robot.drives.drive_data import Gear, Motor
 from dalembert.views.report.figures import HALF, INK, RED, SOFT, THIRD, Key, Panel, assemble
 from dalembert.views.report.html import SectionPlace, number, table, table_of_columns, text
@@ -48,11 +48,6 @@ def drives_figure(drives: Drives) -> Figure:
     return assemble([panel for drive in drives.joints for panel in (motor_panel(drive), load_panel(drive))])
 
 
-def sweep_figure(sweep: GearSweep) -> Figure:
-    """Torque and speed of the motor against the gear ratio, with the optimum marked."""
-    return assemble(sweep_panels(sweep))
-
-
 def figure_of(drawn: Drives | GearSweep) -> Figure:
     """The figure of ``.plot()`` for drives, or for a sweep over gear ratios."""
     return drives_figure(drawn) if isinstance(drawn, Drives) else sweep_figure(drawn)
@@ -76,7 +71,7 @@ def _motor_side(axes: Axes, drive: DriveSizing) -> None:
     if (motor := drive.motor) is not None:
         derated = [(n, T * motor.torque_factor) for n, T in motor.continuous_points]
         curves = ((motor.peak_points, PEAK), (derated, CONTINUOUS))
-        lines = [_Limit(points, colour, motor.top_speed, RPM) for points, colour in curves if points]
+        lines = [_limit(points, colour, motor.top_speed, RPM) for points, colour in curves if points]
         point = float(drive.mean_speed / RPM), drive.torque_rms
     _diagram(axes, drive.motor_speed / RPM, drive.motor_torque, lines, point)
 
@@ -90,31 +85,24 @@ def _load_side(axes: Axes, drive: DriveSizing) -> None:
         reach = top if top is not None else WIDE_ENOUGH * float(np.abs(drive.load_speed).max()) or 1.0
         for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS)):
             if level is not None:
-                lines.append(_Limit([(0.0, level / gear.lever), (reach, level / gear.lever)], colour, top, scale))
+                lines.append(_limit([(0.0, level / gear.lever), (reach, level / gear.lever)], colour, top, scale))
         point = drive.mean_speed / k / scale, drive.mean_torque / gear.lever
     _diagram(axes, drive.load_speed / scale, drive.load_torque, lines, point)
 
 
-@dataclass(frozen=True)
-class _Limit:
-    """A speed–torque curve ((speed, torque), …) and the maximum speed, both in rad/s (m/s); ``scale`` of the plot."""
-
-    points: Sequence[tuple[float, float]]
-    colour: str
-    top: float | None
-    scale: float
-
-    def drawn(self) -> tuple[Any, Any]:
-        """The curve in one quadrant, closed at the maximum speed."""
-        n, T = np.array(self.points, float).T / np.array([[self.scale], [1.0]])
-        end = [0.0] if self.top is not None else []
-        return np.append(n, [n[-1]] * len(end)), np.append(T, end)
+Limit = tuple[str, Array, Array, bool]  # colour, speeds, torques, and whether it ends at a maximum speed
 
 
-def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point: tuple[float, float] | None) -> None:
+def _limit(points: Sequence[tuple[float, float]], colour: str, top: float | None, scale: float) -> Limit:
+    """A speed–torque curve ((rad/s or m/s, torque), …) in one quadrant, closed at the maximum speed; ``scale`` of the plot."""
+    n, T = np.array(points, float).T
+    closed = (np.append(n, n[-1]), np.append(T, 0.0)) if top is not None else (n, T)
+    return colour, closed[0] / scale, closed[1], top is not None
+
+
+def _diagram(axes: Axes, speed: Any, torque: Any, curves: Sequence[Limit], point: tuple[float, float] | None) -> None:
     """The motion and its limits in four quadrants; limits far from the motion are noted at the edge."""
-    curves = [(line.colour, *line.drawn()) for line in lines]
-    for colour, n, T in curves:
+    for colour, n, T, _ in curves:
         for a in (1, -1):
             for b in (1, -1):
                 axes.plot(a * n, b * T, color=colour, lw=1.2, zorder=3)
@@ -124,8 +112,8 @@ def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point
     for line in (axes.axhline, axes.axvline):
         line(0.0, color=SOFT, lw=0.8, zorder=1)
     fast, strong = (max(float(np.abs(x).max()), y) for x, y in zip((speed, torque), point or (0.0, 0.0), strict=True))
-    ends = [float(n[-1]) for _, n, _ in curves]
-    levels = {colour: float(T.max()) for colour, _, T in curves}
+    ends = [float(n[-1]) for _, n, _, _ in curves]
+    levels = {colour: float(T.max()) for colour, _, T, _ in curves}
     steady = max(levels.get(CONTINUOUS, 0.0), 1.3 * strong)  # the continuous torque is always visible
     x = min(max(ends, default=np.inf), WIDE_ENOUGH * fast) if fast > 0 else max(ends, default=1.0)
     y = steady if steady < 0.5 * levels.get(PEAK, 0.0) else max([*levels.values(), 1.1 * strong])
@@ -134,22 +122,20 @@ def _diagram(axes: Axes, speed: Any, torque: Any, lines: Sequence[_Limit], point
     look: dict[str, Any] = {"transform": axes.transAxes, "va": "top", "fontsize": 8, "color": PEAK, "zorder": 6}
     if levels.get(PEAK, 0.0) > y:
         axes.text(0.01, 0.98, f"↑ limit {levels[PEAK]:.3g}", ha="left", **look)
-    if ends and max(ends) > 1.08 * x and any(line.top is not None for line in lines):
+    if ends and max(ends) > 1.08 * x and any(ends_there for *_, ends_there in curves):
         axes.text(0.99, 0.98, f"limit {max(ends):.4g} →", ha="right", **look)
 
 
-def sweep_panels(sweep: GearSweep) -> list[Panel]:
-    """Torques and speed against the gear ratio."""
+def sweep_figure(sweep: GearSweep) -> Figure:
+    """Torque and speed of the motor against the gear ratio, with the optimum marked."""
     key: tuple[Key, ...] = (
         (PEAK, "peak torque (dashed: limits of the motor's torque and speed)"),
         (CONTINUOUS, "RMS torque (dashed: the motor's continuous torque)"),
         (INK, "motor speed"),
         (SHADE, "ratios that the motor allows"),
     )
-    return [
-        Panel(f"{sweep.joint}: torque (N m)", partial(_sweep_torque, sweep=sweep), key, HALF, 0.6),
-        Panel(f"{sweep.joint}: speed (rpm)", partial(_sweep_speed, sweep=sweep), key, HALF, 0.6),
-    ]
+    drawn = {"torque (N m)": _sweep_torque, "speed (rpm)": _sweep_speed}
+    return assemble([Panel(f"{sweep.joint}: {what}", partial(x, sweep=sweep), key, HALF) for what, x in drawn.items()])
 
 
 def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
@@ -157,11 +143,10 @@ def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
     axes.loglog(sweep.ratio, sweep.rms, color=CONTINUOUS)
     if sweep.motor is not None:
         motor = sweep.motor
-        continuous = max((T for _, T in motor.continuous_points), default=None)
-        derated = None if continuous is None else continuous * motor.torque_factor
-        for level, colour in ((max((T for _, T in motor.peak_points), default=None), PEAK), (derated, CONTINUOUS)):
-            if level is not None:
-                axes.axhline(level, color=colour, lw=1.0, ls=(0, (5, 3)))
+        peaks, derated = motor.peak_points, [(n, T * motor.torque_factor) for n, T in motor.continuous_points]
+        for points, colour in ((peaks, PEAK), (derated, CONTINUOUS)):
+            if points:
+                axes.axhline(max(T for _, T in points), color=colour, lw=1.0, ls=(0, (5, 3)))
     axes.plot([sweep.optimum], [sweep.rms.min()], "o", color=CONTINUOUS, ms=6)
     optimum, at = f"optimum {sweep.optimum:.3g}", (sweep.optimum, float(sweep.rms.min()))
     axes.annotate(optimum, at, (0, 8), textcoords="offset points", ha="center", fontsize=8, zorder=6)
@@ -256,6 +241,7 @@ def _motors(drives: Drives) -> str:
     own = [drive for drive in drives.joints if drive.motor is not None]
     if not own:
         return "<p class=soft>The robot file has gears without motors.</p>"
+    most = [d.inertia_ratio[1] for d in own]
     columns = [
         ("", "joint", [text(d.joint) for d in own]),
         ("torque (N m)", "peak", [number(float(np.abs(d.motor_torque).max())) for d in own]),
@@ -263,8 +249,8 @@ def _motors(drives: Drives) -> str:
         ("speed (rpm)", "peak", [number(float(np.abs(d.motor_speed).max()) / RPM) for d in own]),
         ("speed (rpm)", "mean", [number(d.mean_speed / RPM) for d in own]),
         ("inertia load / motor", "minimum", [number(d.inertia_ratio[0], 3) for d in own]),
-        ("inertia load / motor", "maximum", [number(d.inertia_ratio[1], 3) for d in own]),
-        ("inertia load / motor", "band", [_band(d) for d in own]),
+        ("inertia load / motor", "maximum", [number(ratio, 3) for ratio in most]),
+        ("inertia load / motor", "band", ["–" if math.isnan(ratio) else text(inertia_band(ratio)) for ratio in most]),
     ]
     electric = [
         ("", "joint", [text(d.joint) for d in own]),
@@ -278,15 +264,6 @@ def _motors(drives: Drives) -> str:
     return table_of_columns(columns) + table_of_columns(electric)
 
 
-def _hours(life: float) -> str:
-    return "over 1 million" if life > 1e6 else number(life)
-
-
-def _band(drive: DriveSizing) -> str:
-    most = drive.inertia_ratio[1]
-    return "–" if math.isnan(most) else text(inertia_band(most))
-
-
 def _gears(drives: Drives) -> str:
     own = [drive for drive in drives.joints if drive.gear is not None]
     if not own:
@@ -298,8 +275,8 @@ def _gears(drives: Drives) -> str:
         ("", "η", [number(d.gear.efficiency, 3) for d in own if d.gear is not None]),
         ("torque (N m)", "peak", [number(float(np.abs(d.output_torque).max())) for d in own]),
         ("torque (N m)", "mean", [number(d.mean_torque) for d in own]),
-        ("life (h)", "L10", [_hours(d.life_10) for d in own]),
-        ("life (h)", "L50", [_hours(d.life_50) for d in own]),
+        ("life (h)", "L10", [number(d.life_10) for d in own]),
+        ("life (h)", "L50", [number(d.life_50) for d in own]),
         ("arc minutes", "twist", [number(d.twist / minute, 3) for d in own]),
         ("arc minutes", "lost motion", [number(d.lost_motion / minute, 3) for d in own]),
     ]

@@ -1,7 +1,7 @@
-"""The figures of a report. Each function takes a :class:`Study` and returns a matplotlib Figure.
+"""The panels of a report: functions of a :class:`Study`.
 
-A figure consists of panels; the page shows every panel separately, so that it can be read on a narrow
-screen, and the functions here arrange them side by side. No window is opened and no backend is selected.
+The page shows every panel separately, so that it can be read on a narrow screen; :func:`assemble` arranges panels side
+by side in a matplotlib Figure. No window is opened and no backend is selected.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
-from dalembert.views.report.colours import INK, RED, SOFT, joint_colour
-from dalembert.views.report.skeleton import Pose, View, skeleton, views
+from dalembert.views.report.colours import AXES, INK, RED, SOFT, joint_colour
 from dalembert.views.report.study import Study
 from dalembert.views.report.user_text import literal, shortened, visible, with_glyphs
 from dalembert.work.analysis.negligible_terms import Omission, Omissions
-from dalembert.work.sizing.sizing import UNITS
+from dalembert.work.sizing.sizing import joint_units
 from dalembert.work.trajectory.planning.events import Event, PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 Key = tuple[str, str]  # an entry of a legend: (colour, word)
 Curve = tuple[str, str, Array]  # (colour, word, values)
 
-AXES = ("#b0413e", "#3d8f5a", "#1f5fa8")  # x, y, z
 CAUSES = {
     "inertia": ("#2f67ad", "inertia of the links"),
     "rotor": ("#93b9e3", "inertia of the spinning rotors"),
@@ -47,13 +44,14 @@ CAUSES = {
     "contact": ("#bb4a3d", "force at the tip"),
     "base": ("#6f7d8a", "motion of the base"),
 }
-SPLIT = {
-    "D_rot": ("#2f67ad", "rotation, due to accelerations"),
-    "D_tran": ("#93b9e3", "translation, due to accelerations"),
-    "h_rot": ("#e07b2a", "rotation, due to velocities"),
-    "h_tran": ("#f3c24f", "translation, due to velocities"),
-}
 EVENTS = {PayloadEvent: ("#b8860b", "payload held"), WrenchEvent: ("#0f8a8a", "wrench at the tip")}
+TITLES = {
+    "position": "Position",
+    "speed": "Velocity",
+    "acceleration": "Acceleration",
+    "torque": "Torque",
+    "error": "Tracking error",
+}
 STYLE: Any = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
@@ -100,6 +98,7 @@ class Panel:
 
 
 PAGE_DPI = 80  # pixels of a notebook page per inch of a figure
+ACROSS = 40  # largest number of rows of a wide panel
 HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: two, three and one panel per row
 
 
@@ -166,76 +165,40 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     return with_glyphs(figure)
 
 
-# -- figures -------------------------------------------------------------------------------------
-
-
-def draw_arm(study: Study) -> Figure:
-    """The arm in its start and end pose, and the path of its tip."""
-    return assemble(arm_panels(study))
-
-
-def motion_figure(study: Study) -> Figure:
-    """Positions, velocities, accelerations and torques of the joints: S Figs 7.5, 7.7, 7.10."""
-    return assemble([*motion_panels(study), *_by_joint(study, ("Torque", "Force"), study.shown_torque, "torque")])
-
-
-def torque_figure(study: Study) -> Figure:
-    """The torque of every joint with its limits."""
-    return assemble(torque_panels(study))
-
-
-def contribution_figures(study: Study) -> list[Figure]:
-    """Where the torque comes from: stacked by cause; and for small arms every term: S Figs 7.6, 7.8, 7.11."""
-    by_cause = [assemble(stacked_panels(study))]
-    return [*by_cause, assemble(pair_panels(study), 3)] if study.arm.n <= 3 else by_cause
-
-
-def tip_figure(study: Study) -> Figure:
-    """Position, velocity and acceleration of the tip: S Fig. 7.9."""
-    return assemble(tip_panels(study), 3)
-
-
-def scaling_figure(study: Study) -> Figure:
-    """The torques of the motion as given, and of the scaled motions that reach the limits."""
-    return assemble(scaling_panels(study))
-
-
-def omission_figure(studies: Omissions | Mapping[str, Omissions]) -> Figure:
-    """Negligible terms along a motion, or along several by their titles: errors, and saved operations."""
-    titled = studies if isinstance(studies, Mapping) else {"": studies}
-    return assemble([omission_panel(study, title if len(titled) > 1 else "") for title, study in titled.items()], 1)
-
-
 # -- panels --------------------------------------------------------------------------------------
 
 
 def motion_panels(study: Study) -> list[Panel]:
-    """Positions, velocities and accelerations; prismatic joints in separate panels."""
+    """Positions, velocities and accelerations over time: S Figs 7.5, 7.7, 7.10."""
     at = study.shown
-    shown = (("Position", at.q, "position"), ("Velocity", at.qd, "speed"), ("Acceleration", at.qdd, "acceleration"))
-    return [panel for name, x, what in shown for panel in _by_joint(study, (name, name), x, what)]
+    shown = {"position": at.q, "speed": at.qd, "acceleration": at.qdd}
+    return joint_panels(study.arm.joint_names, joint_units(study.arm), at.t, shown, study.events)
 
 
-def _by_joint(study: Study, names: tuple[str, str], x: Array, what: str) -> list[Panel]:
-    """One panel for revolute joints and one for prismatic joints, with one line per joint."""
-    curves: tuple[list[Curve], list[Curve]] = [], []
-    for i, joint in enumerate(study.arm.robot.moving_joints):
-        curves[joint.type == "prismatic"].append((joint_colour(i), joint.name, x[:, i]))
-    titles = [f"{name} ({unit})" for name, unit in zip(names, UNITS[what], strict=True)]
-    same = 1e-6 * float(np.ptp(x))
-    return [_together(study, title, some, same) for title, some in zip(titles, curves, strict=True) if some]
-
-
-def _together(study: Study, title: str, curves: Sequence[Curve], same: float = 0.0) -> Panel:
-    """Curves over the time of a motion."""
-    return over_time(title, study.shown.t, curves, study.events, THIRD, same)
+def joint_panels(
+    names: Sequence[str],
+    units: Mapping[str, Sequence[str]],
+    t: Array,
+    shown: Mapping[str, Array],
+    events: Sequence[Event],
+    size: tuple[float, float] = THIRD,
+) -> list[Panel]:
+    """A panel for every quantity (N, n) and each of its units over the joints, with one line per joint."""
+    panels = []
+    for what, x in shown.items():
+        for unit in dict.fromkeys(units[what]):
+            title = f"{'Force' if unit == 'N' else TITLES[what]} ({unit})"
+            curves = [(joint_colour(i), names[i], x[:, i]) for i in range(len(names)) if units[what][i] == unit]
+            panels.append(over_time(title, t, curves, events, size))
+    return panels
 
 
 def over_time(
-    title: str, t: Array, curves: Sequence[Curve], events: Sequence[Event], size: tuple[float, float], same: float
+    title: str, t: Array, curves: Sequence[Curve], events: Sequence[Event], size: tuple[float, float] = THIRD
 ) -> Panel:
-    """Curves over time, with events shaded; a curve that coincides with an earlier one, to within ``same``, is dashed."""
-    few = rows_of(len(t), 2000)
+    """Curves over time, with events shaded; a curve that coincides with an earlier one is dashed."""
+    few = evenly(len(t), 2000)
+    same = 1e-6 * max((float(np.ptp(y)) for _, _, y in curves), default=0.0)
 
     def draw(axes: Axes) -> None:
         for k, (colour, word, y) in enumerate(curves):
@@ -243,7 +206,12 @@ def over_time(
             axes.plot(t[few], y[few], color=colour, ls=(0, (4, 4)) if covers else "-", label=literal(word))
         time_axis(axes, t, events)
 
-    return Panel(title, draw, tuple((colour, word) for colour, word, _ in curves), size)
+    return Panel(title, draw, (*((colour, word) for colour, word, _ in curves), *key_of(events)), size)
+
+
+def key_of(events: Sequence[Event]) -> tuple[Key, ...]:
+    """The colours in which events are shaded."""
+    return tuple(dict.fromkeys(EVENTS[type(event)] for event in events))
 
 
 def _each_joint(study: Study, draw: Callable[..., None], key: tuple[Key, ...] = ()) -> list[Panel]:
@@ -258,50 +226,16 @@ def torque_panels(study: Study) -> list[Panel]:
 
     def draw(axes: Axes, i: int) -> None:
         axes.plot(study.shown.t, study.shown_torque[:, i], color=joint_colour(i))
-        _limits(axes, study.sizing.torque.limit[i], study.shown_torque[:, i], study.arm.joint_names[i])
+        _limits(axes, study.sizing.torque.limit[i], study.shown_torque[:, i])
         time_axis(axes, study.shown.t, study.events)
 
     return _each_joint(study, draw)
 
 
-def share_panel(study: Study) -> Panel:
-    """All torques relative to their limits."""
-    limit = study.sizing.torque.limit
-    known = [i for i in range(study.arm.n) if limit[i] > 0]
-
-    def draw(axes: Axes) -> None:
-        for i in known:
-            axes.plot(study.shown.t, 100 * study.shown_torque[:, i] / limit[i], color=joint_colour(i))
-        most = max(100.0, *(100 * study.sizing.torque.used[known]))
-        axes.set_ylim(-1.08 * most, 1.08 * most)
-        for sign in (-1, 1):
-            axes.axhline(sign * 100, color=RED, lw=1.0, ls=(0, (5, 3)))
-            axes.axhspan(sign * 100, sign * 10 * most, color=RED, alpha=0.06, lw=0)
-        axes.set_yticks([-100, -50, 0, 50, 100] if most < 200 else axes.get_yticks().tolist())
-        axes.set_ylim(-1.08 * most, 1.08 * most)
-        time_axis(axes, study.shown.t, study.events)
-
-    key = tuple((joint_colour(i), study.arm.joint_names[i]) for i in known)
-    return Panel("Torque relative to its limit (%)", draw, key, WHOLE)
-
-
 def stacked_panels(study: Study) -> list[Panel]:
-    """For each joint the torque by cause: positive contributions stacked above zero, the others below."""
+    """For each joint the torque by cause: positive contributions stacked above zero, the others below; their sum as a line."""
     parts = [(*CAUSES[name], x) for name, x in study.causes.items()]
-    return _stacked(study, parts, (INK, "torque", study.shown_torque))
-
-
-def motion_split_panels(study: Study) -> list[Panel]:
-    """For each joint the torques of the links' rotation and translation, D q̈ and h of M (4.1), stacked."""
-    whole = sum(study.split.values(), np.zeros_like(study.shown.q))
-    noise = 1e-9 * np.abs(whole).max(initial=0.0)
-    parts = [(*SPLIT[name], x) for name, x in study.split.items() if np.abs(x).max(initial=0.0) > noise]
-    return _stacked(study, parts, (INK, "sum", whole))
-
-
-def _stacked(study: Study, parts: Sequence[Curve], whole: Curve) -> list[Panel]:
-    """For each joint the parts (N, n), stacked above and below zero, and their sum as a line."""
-    few = rows_of(len(study.shown.t), 600)  # areas are not simplified like lines
+    few = evenly(len(study.shown.t), 600)  # areas are not simplified like lines
     t = study.shown.t[few]
 
     def draw(axes: Axes, i: int) -> None:
@@ -312,11 +246,11 @@ def _stacked(study: Study, parts: Sequence[Curve], whole: Curve) -> list[Panel]:
                 if part.any():
                     axes.fill_between(t, base, base + part, color=colour, lw=0)
             above, below = above + up, below + down
-        axes.plot(study.shown.t, whole[2][:, i], color="white", lw=2.6)
-        axes.plot(study.shown.t, whole[2][:, i], color=whole[0], lw=1.3)
+        for colour, width in (("white", 2.6), (INK, 1.3)):
+            axes.plot(study.shown.t, study.shown_torque[:, i], color=colour, lw=width)
         time_axis(axes, study.shown.t, study.events)
 
-    return _each_joint(study, draw, tuple((colour, word) for colour, word, _ in (*parts, whole)))
+    return _each_joint(study, draw, (*((colour, word) for colour, word, _ in parts), (INK, "torque")))
 
 
 def pair_panels(study: Study) -> list[Panel]:
@@ -369,14 +303,15 @@ def _lines(study: Study, title: str, lines: Sequence[Curve]) -> Panel:
 
 
 def tip_panels(study: Study) -> list[Panel]:
-    """Position, velocity and acceleration of the tip along the base axes; components that stay zero are omitted."""
+    """Position, velocity and acceleration of the tip along the base axes, S Fig. 7.9; components that stay zero are omitted."""
     moving = [
         np.abs(x).max(axis=0) > 1e-9 * max(np.abs(x).max(initial=0.0), least)
         for x, least in zip(study.tip, (1e-6, 1e-9, 1e-9), strict=True)
     ]
     seen = np.flatnonzero(np.any(moving, axis=0)).tolist()
     titles = ("Tip: position (m)", "Tip: velocity (m/s)", "Tip: acceleration (m/s²)")
-    return [_together(study, title, _along_axes(x, seen)) for title, x in zip(titles, study.tip, strict=True)]
+    t, events = study.shown.t, study.events
+    return [over_time(title, t, _along_axes(x, seen), events) for title, x in zip(titles, study.tip, strict=True)]
 
 
 def reaction_panels(study: Study) -> list[Panel]:
@@ -387,7 +322,7 @@ def reaction_panels(study: Study) -> list[Panel]:
         force = study.reactions[:, index, :3]
         seen = np.flatnonzero(np.abs(force).max(axis=0, initial=0.0) > noise).tolist()
         curves = [*_along_axes(force, seen), (INK, "size", np.linalg.norm(force, axis=-1))]
-        out.append(_together(study, f"Force at {loop.name} (N)", curves))
+        out.append(over_time(f"Force at {loop.name} (N)", study.shown.t, curves, study.events))
     return out
 
 
@@ -407,11 +342,17 @@ def scaling_panels(study: Study) -> list[Panel]:
         for name, at in paces:
             axes.plot(at.shown.t - at.shown.t[0], at.shown_torque[:, i], color=SCALED[name], lw=1.4)
         every = np.concatenate([at.shown_torque[:, i] for _, at in paces])
-        _limits(axes, study.sizing.torque.limit[i], every, study.arm.joint_names[i])
+        _limits(axes, study.sizing.torque.limit[i], every)
         axes.set_xlim(0, max(at.sizing.duration for _, at in paces) or 1.0)
         axes.set_xlabel("time (s)", labelpad=1)
 
     return _each_joint(study, draw, tuple((SCALED[name], name) for name, _ in paces))
+
+
+def omission_figure(studies: Omissions | Mapping[str, Omissions]) -> Figure:
+    """Negligible terms along a motion, or along several by their titles: errors, and saved operations."""
+    titled = studies if isinstance(studies, Mapping) else {"": studies}
+    return assemble([omission_panel(study, title if len(titled) > 1 else "") for title, study in titled.items()], 1)
 
 
 LEAST, MOST = 1e-4, 3.0  # range of the relative errors that are drawn: 0.01 % to 300 %
@@ -447,9 +388,10 @@ def omission_panel(omissions: Omissions, title: str = "") -> Panel:
 
 
 def wide_panels(
-    title: str, rows: Sequence[Any] | Array, draw: Callable[..., None], key: tuple[Key, ...], across: int = 40
+    title: str, rows: Sequence[Any] | Array, draw: Callable[..., None], key: tuple[Key, ...]
 ) -> list[Panel]:
-    """Panels below each other, of at most so many rows each, drawn by ``draw(axes, some=rows)``; the first has the title."""
+    """Panels below each other, all of about as many rows, drawn by ``draw(axes, some=rows)``; the first has the title."""
+    across = -(-len(rows) // max(1, -(-len(rows) // ACROSS))) or 1
     return [
         Panel("" if start else title, partial(draw, some=rows[start : start + across]), key, WHOLE, 0.6)
         for start in range(0, len(rows), across)
@@ -459,96 +401,6 @@ def wide_panels(
 def _operations(omissions: Omissions, row: Omission) -> str:
     saved = 100 * (omissions.saved(row) or 0.0)
     return f"{row.operations.total} operations" + (f"\n({-saved:+.0f} %)".replace("-", "−") if round(saved) else "")
-
-
-# -- the arm -------------------------------------------------------------------------------------
-
-
-def poses_along(study: Study) -> tuple[NDArray[np.intp], list[Pose], Array]:
-    """Some of the drawn samples, the arm at each, and all points (N, 3) of these poses, the tip's path and the base."""
-    picked = evenly(len(study.shown.t), 7)
-    poses = skeleton(study.arm, study.shown.q[picked])
-    lines = [line.reshape(-1, 3) for pose in poses for line in pose.lines]
-    return picked, poses, np.concatenate([*lines, study.tip[0], [study.arm.robot.base.translation]])
-
-
-def arm_panels(study: Study) -> list[Panel]:
-    """The arm from its most informative direction: one view of a planar arm, two views of others."""
-    _, poses, everything = poses_along(study)
-    key = (("#b9c3cd", "start"), ("#dde3e8", "in between"), ("#1f5fa8", "end"), ("#d1702a", "path of the tip"))
-
-    def draw(axes: Axes, view: View) -> None:
-        extent = view.extent(everything)
-        for k, pose in enumerate(poses):
-            first, last = k == 0, k == len(poses) - 1
-            colour = "#1f5fa8" if last else "#b9c3cd" if first else "#dde3e8"
-            width, rail = (5.0, 2.0) if first or last else (1.6, 1.0)
-            draw_links(axes, view, pose, colour, width, rail, 2 + 2 * last + first)
-            if first or last:
-                draw_joints(axes, view, pose, colour, 5.5, 1.6, 4 + 2 * last)
-                axes.plot(*(view.matrix @ pose.tip), "o", ms=4.0, color="#d1702a", zorder=8)
-        axes.plot(*(view.matrix @ study.tip[0].T), color="#d1702a", lw=1.2, zorder=7)
-        draw_surroundings(axes, study.arm, view, base_size=11, margin=0.08, triad=0.2 * extent)
-        if extent < 1e-2:
-            x, _ = view.matrix @ study.arm.robot.base.translation
-            axes.set_xlim(x - 0.5, x + 0.5)
-
-    seen = views(everything, study.arm)
-    return [Panel(view.name, partial(draw, view=view), key, (5.2, 4.0)) for view in seen]
-
-
-def draw_links(axes: Axes, view: View, pose: Pose, colour: str, width: float, rail: float, zorder: float) -> None:
-    """The links as lines of this width, and the extended rails of prismatic joints as dashed lines."""
-    for line in pose.lines:
-        axes.plot(*(view.matrix @ line.T), color=colour, lw=width, zorder=zorder)
-    for line in pose.rails:
-        axes.plot(*(view.matrix @ line.T), color=colour, lw=rail, ls=(0, (2, 1.5)), zorder=2)
-
-
-def draw_joints(axes: Axes, view: View, pose: Pose, colour: str, size: float, edge: float, zorder: float) -> None:
-    """The joints: round if revolute, square if prismatic."""
-    for points, marker in ((pose.turns, "o"), (pose.slides, "s")):
-        if len(points):
-            axes.plot(*(view.matrix @ points.T), marker, ms=size, mfc="white", mec=colour, mew=edge, zorder=zorder)
-
-
-def draw_surroundings(
-    axes: Axes, arm: Arm, view: View, *, triad: float, base_size: float = 12.0, margin: float = 0.1
-) -> None:
-    """The base, the direction of gravity, and axes with scales or a ``triad``."""
-    base = np.array(arm.robot.base.translation, float)
-    axes.plot(*(view.matrix @ base), "^", ms=base_size, color=INK, zorder=1.5)
-    _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.margins(margin)
-    axes.set_xlabel(view.across, labelpad=1)
-    axes.set_ylabel(view.up, labelpad=1)
-    if not view.scales:
-        axes.set_axis_off()
-        _triad(axes, view, base, triad)
-
-
-def _pull(axes: Axes, g: Array) -> None:
-    """An arrow for gravity in the corner, if it lies in the view."""
-    size = float(np.hypot(*g))
-    if size < 1e-9:
-        return
-    dx, dy = 30 * g / size
-    axes.annotate(
-        "g", xy=(0.95, 0.84), xytext=(-dx, -dy), xycoords="axes fraction", textcoords="offset points",
-        arrowprops={"arrowstyle": "-|>", "color": SOFT, "shrinkA": 1, "shrinkB": 0}, ha="center", va="center",
-        color=SOFT, annotation_clip=False,
-    )  # fmt: skip
-
-
-def _triad(axes: Axes, view: View, origin: Array, length: float) -> None:
-    """The base's axes, for views without scales."""
-    for k in range(3):
-        way = length * np.eye(3)[k]
-        (x0, y0), (x1, y1) = view.matrix @ origin, view.matrix @ (origin + way)
-        axes.annotate("", xy=(x1, y1), xytext=(x0, y0), arrowprops={"arrowstyle": "->", "color": AXES[k], "lw": 1.1})
-        x, y = view.matrix @ (origin + 1.15 * way)
-        axes.text(x, y, "xyz"[k], color=AXES[k], ha="center", va="center", fontsize=8)
 
 
 # -- helpers --------------------------------------------------------------------------------
@@ -573,11 +425,6 @@ def evenly(count: int, most: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
 
 
-def rows_of(count: int, most: int) -> Any:
-    """Rows that are drawn: all, or at most so many evenly spaced ones."""
-    return slice(None) if count <= most else evenly(count, most)
-
-
 def time_axis(axes: Axes, t: Array, events: Sequence[Event]) -> None:
     """The time axis of a motion, its events shaded, and a line at zero if the curves cross it."""
     for event in events:
@@ -597,26 +444,16 @@ def headroom(axes: Axes, lines: int) -> None:
     axes.set_ylim(low, high + (high - low) * (0.04 + 0.16 * lines))
 
 
-def _limits(axes: Axes, limit: float, y: Array, joint: str) -> None:
-    """± limit as dashed lines if the curve comes close, otherwise as text: beside the joint's name, or below it if both
-    are too long for one line."""
-    if np.isnan(limit):
-        axes.margins(y=0.12)
-        return
-    low, high = float(y.min()), float(y.max())
-    peak = max(-low, high)
-    near = peak > 0.3 * limit
-    for sign, extreme in ((1, high), (-1, -low)):
-        if near and extreme > 0.3 * limit:
-            axes.axhline(sign * limit, color=RED, lw=1.0, ls=(0, (5, 3)))
-            if extreme > limit:
-                axes.axhspan(sign * limit, sign * 1.1 * extreme, color=RED, alpha=0.07, lw=0)
+def _limits(axes: Axes, limit: float, y: Array) -> None:
+    """± limit as dashed lines if the curve comes close, otherwise as text above the curve."""
     axes.margins(y=0.12)
-    if not near:
-        words = f"limit ±{limit:g}, off the scale"
-        points = 72 * axes.bbox.width / axes.figure.dpi
-        beside = 6.2 * (len(shortened(joint)) + 6) + 4.4 * len(words) < points
-        if not beside:
-            headroom(axes, 1)
-        axes.text(1.0, 1.03 if beside else 0.98, words, transform=axes.transAxes, ha="right",
-                  va="bottom" if beside else "top", color=RED, fontsize=8)  # fmt: skip
+    extremes = {1: float(y.max()), -1: -float(y.min())}
+    for sign, extreme in extremes.items():
+        if extreme > 0.3 * limit:
+            axes.axhline(sign * limit, color=RED, lw=1.0, ls=(0, (5, 3)))
+        if extreme > limit:
+            axes.axhspan(sign * limit, sign * 1.1 * extreme, color=RED, alpha=0.07, lw=0)
+    if max(extremes.values()) <= 0.3 * limit:
+        headroom(axes, 1)
+        look: Any = {"transform": axes.transAxes, "ha": "right", "va": "top", "color": RED, "fontsize": 8}
+        axes.text(1.0, 0.98, f"limit ±{limit:g}, off the scale", **look)

@@ -208,8 +208,7 @@ def grid(
 
 @dataclass(frozen=True)
 class SectionPlace:
-    """The place of a section: ``name`` is the prefix of its identifiers, ``about`` the suffix of its figure
-    descriptions, ``across`` the number of joint panels side by side."""
+    """The place of a section: the prefix of its identifiers, the suffix of its figures' descriptions, joint panels in a row."""
 
     name: str
     about: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +17,21 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.base.environment.progress import OfFraction, Progress, part_of, reporting
 from dalembert.base.files import HTML, check_writable, whole_file
-from dalembert.views.report.colours import INK, JOINTS, RED, SOFT
-from dalembert.views.report.comparison_page import comparison_section
-from dalembert.views.report.figures import HALF, Key, Panel, assemble, draw_dots, wide_panels
-from dalembert.views.report.folds_section import folds_section
+from dalembert.views.report.colours import INK, JOINTS, RED, SOFT, joint_colour
+from dalembert.views.report.comparison_page import comparison_section, error_bar_panels
+from dalembert.views.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
 from dalembert.views.report.html import Byline, cards, csv_text, download, error_text, grid, number, page, table, text
-from dalembert.views.report.selection_section import selection_section
-from dalembert.views.report.user_text import literal
+from dalembert.views.report.user_text import literal, shortened
+from dalembert.work.closed_loop.position_fit import ClosedLoopFit, LoopRun
+from dalembert.work.fits.fit_comparison import FitTrend
+from dalembert.work.fits.leave_one_out import Folds
 from dalembert.work.identification.fitting.parameter_set import SLOPE_UNITS
 from dalembert.work.identification.fitting.result import Identification, PredictedRun
-from dalembert.work.identification.records.fit_comparison import FitTrend
+from dalembert.work.identification.selection.model_search import WORTH
+from dalembert.work.identification.selection.selection_result import Selection, Trial
+from dalembert.work.identification.selection.selection_result import percent as held_out
 from dalembert.work.logs.conditioning import spectrum
+from dalembert.work.simulation.servo import LIMITLESS
 from dalembert.work.sizing.sizing import joint_units
 
 if TYPE_CHECKING:
@@ -48,6 +53,26 @@ SPECTRA = (
 AGAINST = (
     "<p>Where the mean of the residuals differs from zero, the model lacks a term: a dependence on position indicates gravity, "
     "springs or torque ripple, a dependence on velocity indicates friction.</p>"
+)
+LOSS = -0.6  # gains below this are drawn at the edge of their panel
+ROW, LETTER = 0.2, 0.076  # inches: height of a row of a panel, and width of a letter beside it
+CHOSEN, REJECTED = (JOINTS[0], "chosen"), (SOFT, "not chosen")
+BEST = 3  # laws per joint that are shown in the table although they were not chosen; the others are collapsed
+TRIED = ("tried", "held-out error", "gain ± standard error", "parameters", "")
+CANDIDATES = (
+    "<p>The parts are the runs of the log or, of a single run, blocks of time. Every candidate was fitted to all parts of the log but one and evaluated on that "
+    "one, for each part. The held-out error is ‖measured − predicted‖ / ‖measured‖ over all joints. The gain is the relative "
+    "reduction of the squared error, with the joints weighted equally, so that a small joint counts as much as a large one: for a "
+    "law, relative to the error of its joint; for an estimator, to the first one. A law with more "
+    "parameters is accepted if its gain exceeds {errors} of the difference, and {worth:g} % of the error of its joint. A law with "
+    "a sufficient gain that was not chosen has a coefficient with an impossible sign, was superseded by another law, or was "
+    "removed at the end. A shared drive belongs to a joint and the next one. A law that also helps other joints, such as a shared "
+    "drive, can gain more than 100 % of the error of its own joint. Held-out errors refer to the model at the time of the trial, "
+    "so laws that were chosen early have larger ones. In the pictures, a triangle marks a loss beyond the edge.</p>"
+)
+FOLDS = (
+    "<p>The whole identification was repeated without each part, and that part was predicted. The spread of the estimates gives a "
+    "standard deviation without assumptions about the residuals (jackknife); its ratio to the one by formula should be about 1.</p>"
 )
 
 
@@ -83,6 +108,7 @@ def identification_html(
     runs = [fit.run, *fit.validation]
     parts = [_summary(fit), _notes(fit), error_tables(fit, runs)]
     parts += [] if fit.selection is None else [selection_section(fit.selection)]
+    parts += [] if fit.closed_loop is None else [loop_section(fit, fit.closed_loop)]
     tell, steps = reporting(progress), len(runs) + 3
 
     def share(k: int) -> Progress:
@@ -105,6 +131,7 @@ def identification_html(
     tell("writing", 1.0)
     about = f"{fit.method} least squares" + (", physically consistent" if fit.physical else "")
     links = [] if fit.selection is None else [("selection", "Model selection")]
+    links += [] if fit.closed_loop is None else [("closed-loop", "Closed loop")]
     links += [("run-0", "Torques"), ("residuals", "Residuals"), ("spectra", "Spectra"), ("parameters", "Parameters")]
     links += [] if fit.folds is None else [("folds", "Cross-validation")]
     links += [] if compared is None else [("comparison", "Comparison")]
@@ -186,13 +213,51 @@ def error_tables(fit: Identification, runs: list[PredictedRun]) -> str:
     )  # fmt: skip
 
 
-def _in_time(run: PredictedRun) -> tuple[Array, NDArray[np.intp]]:
+def _in_time(run: PredictedRun | LoopRun) -> tuple[Array, NDArray[np.intp]]:
     """The samples to be drawn, and their rows; a line is interrupted where a piece of the log ends."""
     rows = np.arange(0, len(run.t), max(1, -(-len(run.t) // MOST)))
     t = run.t[rows].astype(float)
     usual = float(np.median(np.diff(t))) if len(t) > 1 else 1.0
     gaps = np.flatnonzero((np.diff(t) < 0) | (np.diff(t) > 20 * usual)) + 1
     return np.insert(t, gaps, np.nan), np.insert(rows, gaps, 0)
+
+
+def gain_rows(fit: Identification, loop: ClosedLoopFit) -> list[list[str]]:
+    """The gains of each joint ± their errors, and the error of its position: rows of a table with the joints as columns."""
+    rows = []
+    for name, values in loop.gains.items():
+        errors = loop.gains_std[name]
+        if np.all(values < LIMITLESS):
+            rows.append([name, *(_with_spread(x, e) for x, e in zip(values, errors, strict=True))])
+    return [*rows, ["RMS error of q", *(number(x, 3) for x in loop.run.rms)]]
+
+
+def _with_spread(value: float, error: float) -> str:
+    if not np.isfinite(error):
+        return f"{number(value, 4)} (not determined)"
+    return number(value, 4) + (f" ± {number(error, 2)}" if error else "")
+
+
+def loop_section(fit: Identification, loop: ClosedLoopFit) -> str:
+    """The gains of the controller, and the tracking error as measured and as the simulated loop predicts it."""
+    runs, joints = [loop.run, *loop.validation], fit.before.joint_names
+    unexplained = ", ".join(f"{percent(run.relative_error)} ({text(os.path.basename(run.name))})" for run in runs)
+    curves = ((MEASURED, loop.run.measured, 3.0), (PREDICTED, loop.run.predicted, 1.1))
+    t, rows = _in_time(loop.run)
+
+    def draw(axes: Axes, j: int, unit: str) -> None:
+        for (colour, _), q, width in curves:
+            axes.plot(t, (loop.run.commanded - q)[rows, j], color=colour, lw=width)
+        axes.set(xlabel="time (s)", ylabel=f"q_d − q ({unit})")
+
+    panels = _by_joint(fit, draw, (MEASURED, PREDICTED), "position")
+    return (
+        '<h2 id="closed-loop">Closed loop</h2><p>The parameters were identified from positions: the loop of controller and arm '
+        f"was simulated, and fitted to them. Not explained of the tracking error: {unexplained}.</p>"
+        + table(["", *joints], gain_rows(fit, loop))
+        + "<h3>Tracking error</h3>"
+        + grid(panels, "tracking", "of the identification run")
+    )
 
 
 def _run_panels(fit: Identification, run: PredictedRun, what: str) -> list[Panel]:
@@ -207,16 +272,14 @@ def _run_panels(fit: Identification, run: PredictedRun, what: str) -> list[Panel
             axes.axhline(0, color=SOFT, lw=0.7)
         for (colour, _), (x, width) in curves.items():
             axes.plot(t, x[rows, j], color=colour, lw=width)
-        _labelled(axes, "time (s)", f"{what} ({unit})")
+        axes.set(xlabel="time (s)", ylabel=f"{what} ({unit})")
 
     return _by_joint(fit, draw, tuple(curves))
 
 
 def _against_panels(fit: Identification) -> list[Panel]:
     """The residual of every joint against its position and against its velocity, with the mean in a number of bins."""
-    ready = fit.run.conditioned
-    pieces = list(zip(ready.pieces, ready.kept, strict=True))
-    q, qd = (np.concatenate([getattr(piece, name)[at] for piece, at in pieces]) for name in ("q", "qd"))
+    q, qd = fit.run.motion["q"], fit.run.motion["qd"]
     every = np.arange(0, len(q), max(1, -(-len(q) // DOTS)))
 
     def draw(axes: Axes, j: int, unit: str, x: Array, label: str) -> None:
@@ -228,7 +291,7 @@ def _against_panels(fit: Identification) -> list[Panel]:
         filled = [k for k in range(BINS) if np.count_nonzero(which == k) >= 5]
         centres = 0.5 * (edges[1:] + edges[:-1])
         axes.plot(centres[filled], [residual[which == k].mean() for k in filled], color=INK, lw=1.4)
-        _labelled(axes, label, f"residual ({unit})")
+        axes.set(xlabel=label, ylabel=f"residual ({unit})")
 
     units, key, out = joint_units(fit.before), (RESIDUAL, (INK, f"its mean in {BINS} bins")), []
     for j, name in enumerate(fit.before.joint_names):
@@ -238,15 +301,12 @@ def _against_panels(fit: Identification) -> list[Panel]:
     return out
 
 
-def _by_joint(fit: Identification, draw: Callable[..., None], key: tuple[Key, ...]) -> list[Panel]:
-    """A panel for each joint j, drawn by ``draw(axes, j=j, unit=unit of its torque)``."""
-    joints = zip(fit.before.joint_names, joint_units(fit.before)["torque"], strict=True)
+def _by_joint(
+    fit: Identification, draw: Callable[..., None], key: tuple[Key, ...], quantity: str = "torque"
+) -> list[Panel]:
+    """A panel for each joint j, drawn by ``draw(axes, j=j, unit=unit of its torque or other quantity)``."""
+    joints = zip(fit.before.joint_names, joint_units(fit.before)[quantity], strict=True)
     return [Panel(name, partial(draw, j=j, unit=unit), key, HALF, left=LEFT) for j, (name, unit) in enumerate(joints)]
-
-
-def _labelled(axes: Axes, across: str, up: str) -> None:
-    axes.set_xlabel(across, labelpad=1)
-    axes.set_ylabel(up)
 
 
 def _spectrum_panels(fit: Identification) -> list[Panel]:
@@ -276,7 +336,7 @@ def _spectrum_panels(fit: Identification) -> list[Panel]:
         for ((colour, _), width), density in zip(looks, densities, strict=True):
             axes.loglog(g[use], np.maximum(density[use, j], 1e-12 * high), color=colour, lw=width)
         axes.axvline(ready.cutoff, color=CUTOFF[0], lw=1.4)
-        _labelled(axes, "frequency (Hz)", f"density (({unit})²/Hz)")
+        axes.set(xlabel="frequency (Hz)", ylabel=f"density (({unit})²/Hz)")
 
     return _by_joint(fit, draw, (MEASURED, PREDICTED, RESIDUAL, VELOCITY, CUTOFF))
 
@@ -291,20 +351,9 @@ def _parameters(fit: Identification) -> str:
         sum_of = f'<span class="soft">{text(formula)}</span>'
         rows.append([f"<b>{text(name)}</b>", number(values[k]), number(std[k], 2), shown, mark, sum_of])
 
-    before = fit.base.values
-    finite = np.flatnonzero(np.isfinite(std))
-
-    def draw(axes: Any, some: Any) -> None:
-        size = np.maximum(np.maximum(np.abs(values[some]), np.abs(before[some])), 1e-300)
-        x, bars = np.arange(len(some)), np.minimum(2 * std[some] / size, 3)
-        axes.errorbar(x, values[some] / size, bars, fmt="o", ms=3.5, lw=1, color=JOINTS[0], capsize=2)
-        axes.plot(x, before[some] / size, "_", ms=9, color=JOINTS[1])
-        axes.set_xticks(x, [literal(fit.names[k]) for k in some], rotation=90, fontsize=7)
-        axes.set_ylim(-1.6, 1.6)
-
-    title = "Parameters with ±2 standard deviations, relative to the larger of identified and original value"
-    key = ((JOINTS[0], "identified"), (JOINTS[1], "original arm"))
-    panels = wide_panels(title, finite, draw, key)
+    pairs = zip(fit.names, np.column_stack([values, fit.base.values]), np.column_stack([std, 0 * std]), strict=True)
+    known = [row for row in pairs if np.isfinite(row[2]).all()]
+    panels = error_bar_panels(known, ((JOINTS[0], "identified"), (JOINTS[1], "original arm")))
     return (
         '<h2 id="parameters">Parameters</h2><p>Base parameters in SI units; the standard deviations account for '
         f"the autocorrelation of the residuals. {text(numbering(fit.before))}</p>"
@@ -322,6 +371,152 @@ def _terms(fit: Identification) -> str:
         rows.append((name, f"temperature, above a mean of {number(usual)} °C: {sizes}"))
     heading, cells = "<h3>Friction and other terms of the calibrated arm</h3>", [list(map(text, row)) for row in rows]
     return heading + table(["joint", "term"], cells, words=True) if rows else ""
+
+
+# -- model selection ---------------------------------------------------------------------------------
+
+
+def selection_section(selection: Selection) -> str:
+    """The section: reasons, pictures, the table of the chosen and the best other candidates, the remaining ones collapsed."""
+    lines = "".join(f"<li>{text(sentence)}</li>" for sentence in selection.sentences)
+    count = selection.standard_errors
+    errors = "one standard error" if count == 1 else f"{count:g} standard errors"
+    parts = [
+        f'<h2 id="selection">Model selection</h2><ul class="notes">{lines}</ul>',
+        CANDIDATES.format(errors=errors, worth=100 * WORTH),
+    ]
+    if panels := gain_panels(selection):
+        parts += ["<h3>Laws of the joints</h3>", grid(panels, "selection", "of the model selection")]
+    shown, folded = ranked(selection)
+    parts += ["<h3>Candidates</h3>", _trial_table(shown)]
+    if folded:
+        summary = f"<summary>{len(folded)} further candidates that were not chosen</summary>"
+        parts.append(f"<details>{summary}{_trial_table(folded)}</details>")
+    return "".join(parts)
+
+
+def ranked(selection: Selection) -> tuple[list[Trial], list[Trial]]:
+    """(the chosen laws and the ``BEST`` others of each joint, estimators; all remaining trials)."""
+    shown, folded = list[Trial](), list[Trial]()
+    for joint in selection.structure:
+        mine = laws_at(selection, joint)
+        others = [trial for trial in mine if not trial.chosen]
+        shown += [trial for trial in mine if trial.chosen] + others[:BEST]
+        folded += others[BEST:]
+    return [*shown, *selection.tried("estimator")], folded
+
+
+def laws_at(selection: Selection, joint: str) -> list[Trial]:
+    """The laws that were tried at a joint, the largest gain first."""
+    return sorted((trial for trial in selection.trials if trial.joint == joint), key=lambda trial: -trial.gain)
+
+
+def _trial_table(trials: Sequence[Trial]) -> str:
+    """The trials, with a heading before those of each joint."""
+    rows = []
+    for name, some in itertools.groupby(trials, key=lambda trial: trial.joint or trial.choice):
+        rows += [[f'<span class="soft">{text(name)}</span>', *[""] * 4], *(_trial_row(trial) for trial in some)]
+    return table(TRIED, rows)
+
+
+def _trial_row(trial: Trial) -> list[str]:
+    gain = 100 * trial.gain
+    signed = number(round(gain, 1 if abs(gain) < 10 else 0), 6, sign=True)
+    words = f"{signed} ± {number(100 * trial.spread, 2)} %" if trial.spread else "–"
+    more = "–" if trial.choice == "estimator" else number(trial.parameters, sign=True)
+    cells = [text(trial.option), text(held_out(trial.error)), words, more]
+    return [f"<b>{cell}</b>" for cell in (*cells, "chosen")] if trial.chosen else [*cells, ""]
+
+
+def gain_panels(selection: Selection) -> list[Panel]:
+    """For every joint the gains of the laws that were tried there with their standard errors, one row per law."""
+    joints = [(f"{k} {joint}", laws_at(selection, joint)) for k, joint in enumerate(selection.structure, 1)]
+    left = 0.2 + LETTER * max((len(_label(trial)) for _, trials in joints for trial in trials), default=0)
+
+    def draw(axes: Axes, trials: Sequence[Trial]) -> None:
+        high = max(0.05, *(trial.gain + trial.spread for trial in trials))
+        low = min(-0.05, max(LOSS * max(1.0, high), min(trial.gain - trial.spread for trial in trials)))
+        axes.axvline(0, color=SOFT, lw=0.9, zorder=0.9)
+        for k, trial in enumerate(trials):
+            mark, spread = ("<", 0.0) if trial.gain < low else ("o", 100 * trial.spread)
+            colour, size = (CHOSEN[0], 5.5) if trial.chosen else (REJECTED[0], 4.0)
+            axes.errorbar(
+                100 * max(trial.gain, low), k, xerr=spread, fmt=mark, ms=size, lw=1.2, capsize=2.0, color=colour
+            )
+        axes.set_yticks(range(len(trials)), [literal(_label(trial)) for trial in trials], fontsize=8)
+        for tick, trial in zip(axes.get_yticklabels(), trials, strict=True):
+            tick.set_color(CHOSEN[0] if trial.chosen else INK)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", visible=False)
+        room = 0.05 * (high - low)
+        axes.set(xlim=(100 * (low - room), 100 * (high + room)), ylim=(len(trials) - 0.4, -0.6))
+        axes.set_xlabel("gain (%)", labelpad=1)
+
+    look, width = (CHOSEN, REJECTED), HALF[0]
+    return [
+        Panel(name, partial(draw, trials=x), look, (width, 0.9 + ROW * len(x)), 0.46, min(left, 0.55 * width))
+        for name, x in joints if x
+    ]  # fmt: skip
+
+
+def _label(trial: Trial) -> str:
+    """The candidate in few words: "shared drive, ratio −1", "gas spring, shortest at 3.9 rad"."""
+    first, *_, last = trial.option.split(", ") if ", " in trial.option else (trial.option, "")
+    first = "shared drive" if trial.choice == "coupling" else first.removeprefix("a ").removeprefix("an ")
+    return ", ".join([first.replace(" friction", ""), last]).removesuffix(", ").replace(" -", " −")
+
+
+# -- cross-validation --------------------------------------------------------------------------------
+
+
+def folds_section(fit: Identification, folds: Folds) -> str:
+    """The section: sentences, table of errors, pictures, table of parameters."""
+    lines = "".join(f"<li>{text(sentence)}</li>" for sentence in folds.sentences)
+    rests = any(fold.resting_error is not None for fold in folds)
+    shown = []
+    for fold, errors in zip(folds, folds.errors, strict=True):
+        at_rest = (fold.moving_error, fold.resting_error) if rests else ()
+        shown.append([text(fold.name), *map(error_text, (errors[0], *at_rest, *errors[1:]))])
+    middle, spread = folds.errors.mean(axis=0), folds.errors.std(axis=0, ddof=1)
+    means = [f"{100 * a:.2f} ± {100 * b:.2f} %" for a, b in zip(middle, spread, strict=True)]
+    shown.append(["<b>mean ± std</b>", means[0], *["–", "–"] * rests, *means[1:]])
+    headings = ["left out", "all joints", *["moving", "at rest"] * rests, *fit.before.joint_names]
+    spreads = np.stack([folds.parameter_std, folds.jackknife_std, folds.std, folds.ratio], axis=1)
+    rows = [
+        [f"<b>{text(name)}</b>", number(mean), *(number(x, 2) for x in some)]
+        for name, mean, some in zip(folds.names, folds.parameter_mean, spreads, strict=True)
+    ]
+    columns = ["parameter", "mean", "std between folds", "std of the fit by jackknife", "std by formula", "ratio"]
+    return (
+        f'<h2 id="folds">Cross-validation</h2><ul class="notes">{lines}</ul>{FOLDS}'
+        + table(headings, shown)
+        + grid([fold_panel(fit, folds)], "folds", "of the cross-validation", across="one")
+        + "<h3>Parameters between folds</h3>"
+        + table(columns, rows)
+    )
+
+
+def fold_panel(fit: Identification, folds: Folds) -> Panel:
+    """The relative error on every part, of all joints and of each."""
+    colours = [joint_colour(j) for j in range(fit.before.n)]
+    keys = [(INK, "all joints"), *zip(colours, fit.before.joint_names, strict=True)]
+
+    def draw(axes: Axes) -> None:
+        x = np.arange(len(folds))
+        for j, colour in enumerate(colours):
+            axes.plot(x, 100 * folds.errors[:, 1 + j], "o", ms=4.0, color=colour)
+        axes.plot(x, 100 * folds.errors[:, 0], "o-", ms=6.0, lw=1.6, color=INK)
+        axes.axhline(100 * folds.own_error, color=SOFT, lw=1.2, ls=(0, (4, 3)))
+        axes.set_xticks(x, [literal(shortened(fold.name)) for fold in folds])
+        axes.set_xlim(-0.5, len(folds) - 0.5)
+        axes.set_ylim(0, None)
+        axes.set_ylabel("relative error (%)")
+
+    dashed = (SOFT, "all joints, the fit to the whole log (dashed)")
+    return Panel("Relative torque error on the part that was left out", draw, (*keys, dashed), WHOLE)
+
+
+# -- numbers -----------------------------------------------------------------------------------------
 
 
 def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:

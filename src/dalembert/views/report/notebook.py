@@ -1,13 +1,12 @@
-"""Notebook representations of objects: a small picture and a table, as HTML without scripts.
+"""Notebook representations of objects: a table, and a small picture of what moves, as HTML without scripts.
 
-Everything is drawn as SVG by ``sketch.py``: no matplotlib, no style sheet, readable on light and on dark pages.
+Pictures are panels of the report as SVG; without Matplotlib there are only tables.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,59 +16,68 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array, is_lazy
 from dalembert.base.wording import counted
 from dalembert.errors import DalembertError
-from dalembert.views.report.arm_figures import configurations
-from dalembert.views.report.arm_strokes import points_of, views_of
+from dalembert.views.report.arm_figures import arm_panels
 from dalembert.views.report.colours import RED, joint_colour
-from dalembert.views.report.drive_figures import COLOURS, light, part_name
-from dalembert.views.report.html import extent, known, number, text
-from dalembert.views.report.plots import at_frame, curves_of, joint_names
-from dalembert.views.report.skeleton import skeleton
-from dalembert.views.report.sketch import arm_svg, bars_svg, curves_svg
+from dalembert.views.report.drive_figures import light
+from dalembert.views.report.figures import Panel, alone, over_time
+from dalembert.views.report.html import extent, known, number, table, text
+from dalembert.views.report.plots import joint_names
+from dalembert.views.report.svg import FONT, figure_svg
+from dalembert.views.report.tip_figures import at_tip
 from dalembert.views.report.user_text import shortened
-from dalembert.work.analysis.ellipsoid import Ellipsoid, components
+from dalembert.work.analysis.ellipsoid import Ellipsoid
 from dalembert.work.identification.fitting.result import Identification
 from dalembert.work.logs.log import Log
 from dalembert.work.simulation.simulate import Run
 from dalembert.work.sizing.drive_selection import DriveSelection
 from dalembert.work.sizing.drive_sizing import Drives
 from dalembert.work.sizing.monte_carlo import QUANTILES, MonteCarlo
-from dalembert.work.sizing.sizing import ROUNDING, Sizing, joint_units
+from dalembert.work.sizing.sizing import Sizing, joint_units
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 from dalembert.work.trajectory.timing.scaling import ScalingTable
 
+PIXELS = 66  # per inch of a panel
 ROWS = 24  # largest number of rows of a table; the remaining ones are counted
 MARK = '<span style="color:{}">■</span> '
 
 
 def shown(
-    title: str, pictures: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""
+    title: str,
+    panels: Callable[[], list[Panel]],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *notes: str,
 ) -> str:
-    """Title, pictures side by side, table (cells are already HTML) and a note."""
+    """Title, pictures side by side, table (cells are already HTML) and notes.
 
-    def line(cells: Iterable[str], tag: str, more: str = "") -> str:
-        sides = itertools.chain(["left"], itertools.repeat("right"))
-        looks = (f'{tag}{more} style="padding:2px 8px;text-align:{side}"' for side in sides)
-        return "".join(f"<{look}>{cell}</{tag}>" for look, cell in zip(looks, cells, strict=False))
-
-    head = line(map(text, columns), "th", ' scope="col"')
-    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows[:ROWS])
-    if len(rows) > ROWS:
-        note = f"and {len(rows) - ROWS} more rows{'; ' if note else ''}{note}"
-    table = f'<table style="border-collapse:collapse;font-size:12px;margin:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    foot = f'<div style="font-size:12px;opacity:.75">{text(note)}</div>' if note else ""
+    An arm that cannot assume its configuration, or Matplotlib that is not installed, is a note instead of a picture.
+    """
+    said = [f"and {len(rows) - ROWS} more rows"] if len(rows) > ROWS else []
+    pictures = ""
+    try:
+        pictures = "".join(map(_picture, panels()))
+    except DalembertError as problem:
+        said.append(f"no picture: {problem}")
+    words = "; ".join(filter(None, (*said, *notes)))
+    foot = f'<div style="font-size:12px;opacity:.75">{text(words)}</div>' if words else ""
     return (
         f'<div><div style="font-weight:600;margin:2px 0 4px">{text(title)}</div>'
-        f'<div style="display:flex;flex-wrap:wrap;gap:8px 18px;align-items:flex-start">{"".join(pictures)}'
-        f'<div style="overflow-x:auto;max-width:100%">{table}{foot}</div></div></div>'
+        f'<div style="display:flex;flex-wrap:wrap;gap:8px 18px;align-items:flex-start">{pictures}'
+        f'<div style="overflow-x:auto;max-width:100%">{table(columns, rows[:ROWS])}{foot}</div></div></div>'
     )
 
 
-def _drawn(draw: Callable[[], str]) -> tuple[list[str], str]:
-    """The picture, or a sentence in its place if the arm cannot assume this configuration."""
-    try:
-        return [draw()], ""
-    except DalembertError as problem:
-        return [], f"no picture: {problem}"
+def _picture(panel: Panel) -> str:
+    """The panel on a white sheet."""
+    look = (
+        f"width:{PIXELS * panel.size[0]:.0f}px;max-width:100%;background:#fff;font-family:{FONT};stroke-linejoin:round"
+    )
+    return f'<div style="{look}">{figure_svg(alone(panel), panel.title, "notebook")}</div>'
+
+
+def _curves(t: Array, names: Sequence[str], x: Array, title: str) -> Panel:
+    """A curve of x (N, n) for each joint, in its colour."""
+    return over_time(title, t, [(joint_colour(i), name, x[:, i]) for i, name in enumerate(names)], ())
 
 
 def _name(i: int, name: str) -> str:
@@ -90,14 +98,8 @@ def arm_html(arm: Arm) -> str:
     also = f", {len(arm.passive_names)} passive" if arm.passive_names else ""
     assert arm.robot.tip is not None
     title = f"{arm.name}: {counted(arm.n, 'joint')}{also}, {number(arm.robot.mass)} kg, tip {arm.robot.tip.link}"
-    pictures, note = _drawn(lambda: _arm_picture(arm, None))
-    return shown(title, pictures, ["joint", "type", "range", "speed limit", "effort limit"], rows, note)
-
-
-def _arm_picture(arm: Arm, motion: Any) -> str:
-    q, path = configurations(arm, motion)
-    poses = skeleton(arm, q if arm.n <= 12 else q[[0, -1]])
-    return arm_svg(arm, poses, views_of(arm, poses)[0], path=path)
+    columns = ["joint", "type", "range", "speed limit", "effort limit"]
+    return shown(title, lambda: arm_panels(arm, None)[:1], columns, rows)
 
 
 def motion_html(motion: Trajectory) -> str:
@@ -107,8 +109,8 @@ def motion_html(motion: Trajectory) -> str:
     rows = [[_name(i, name), *map(number, values[i])] for i, name in enumerate(names)]
     title = f"motion of {counted(motion.n, 'joint')}, {number(motion.duration)} s"
     columns = ["joint", "from (rad, m)", "to", "peak speed (/s)", "peak acceleration (/s²)"]
-    picture = curves_svg(motion.t, curves_of(names, motion.q), "positions (rad, m)")
-    return shown(title, [picture], columns, rows, "; ".join([*map(str, motion.events), *motion.notes]))
+    picture = _curves(motion.t, names, motion.q, "Positions (rad, m)")
+    return shown(title, lambda: [picture], columns, rows, *map(str, motion.events), *motion.notes)
 
 
 def run_html(run: Run) -> str:
@@ -128,10 +130,13 @@ def run_html(run: Run) -> str:
     columns = ["joint", "initial", "final", "lowest", "highest", "peak speed", *([] if batch else ["peak |τ|"])]
     many = f"{int(np.prod(batch)):,} runs, the first one drawn, " if batch else ""
     title = f"run of {arm.name}: {many}{number(float(run.t[-1] - run.t[0]))} s, {len(run.t):,} samples"
-    pictures, note = _drawn(lambda: _arm_picture(arm, SimpleNamespace(t=run.t, q=q)))
     unit = " or ".join(sorted(set(units["position"]), reverse=True))
-    picture = curves_svg(run.t, curves_of(arm.joint_names, q), f"positions ({unit})")
-    return shown(title, [*pictures, picture], columns, rows, note)
+
+    def panels() -> list[Panel]:
+        curves = _curves(run.t, arm.joint_names, q, f"Positions ({unit})")
+        return [*arm_panels(arm, SimpleNamespace(t=run.t, q=q))[:1], curves]
+
+    return shown(title, panels, columns, rows)
 
 
 # -- results -------------------------------------------------------------------------------------
@@ -145,88 +150,70 @@ def ellipsoid_html(shape: Ellipsoid) -> str:
     batch = shape.radii.shape[:-1]
     if batch or is_lazy(shape.radii):
         rows = [[name, str(getattr(shape, name).shape)] for name in ("center", "axes", "radii")]
-        return shown(f"{title}, batch {batch}", [], ["array", "shape"], rows)
+        return shown(f"{title}, batch {batch}", list, ["array", "shape"], rows)
+
+    def panels() -> list[Panel]:
+        drawn = shape.arm is not None and sum(row in "xyz" for row in shape.rows) >= 2
+        return [at_tip(shape)] if drawn and np.isfinite(shape.radii).all() else []
+
     rows = [
         [str(k), f"{number(radius)} {unit}", ", ".join(number(x, 3) for x in axis)]
         for k, (radius, axis) in enumerate(zip(shape.radii, shape.axes.T, strict=True), 1)
     ]
-    notes, pictures = [f"centre {', '.join(map(number, shape.center))} {unit}"], list[str]()
-    if shape.arm is not None and sum(row in "xyz" for row in shape.rows) >= 2 and np.isfinite(shape.radii).all():
-        pictures, note = _drawn(lambda: _ellipsoid_picture(shape))
-        notes += [note] if note else []
-    return shown(title, pictures, ["axis", "radius", f"direction ({', '.join(shape.rows)})"], rows, "; ".join(notes))
+    columns = ["axis", "radius", f"direction ({', '.join(shape.rows)})"]
+    return shown(title, panels, columns, rows, f"centre {', '.join(map(number, shape.center))} {unit}")
 
 
-def _ellipsoid_picture(shape: Ellipsoid) -> str:
-    assert shape.arm is not None and shape.q is not None
-    arm = at_frame(shape.arm, shape.frame)
-    poses = skeleton(arm, shape.q.reshape(1, -1))
-    view = views_of(arm, poses)[0]
-    _, edge = shape.shadow(view.matrix @ components(shape.rows, "xyz"), 61)
-    scaled = 0.35 * view.extent(points_of(poses[0])) * edge / max(float(np.abs(edge).max()), 1e-300)
-    return arm_svg(arm, poses, view, shape=scaled.T)
+def _records(title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], note: str = "") -> str:
+    """A table of records: for each heading the names of the fields that are shown under it, such as "torque_peak torque_unit"."""
+    cells = [
+        [" ".join(_cell(name, row.get(name)) for name in names.split()) for names in columns.values()] for row in rows
+    ]
+    return shown(title, list, list(columns), cells, note)
+
+
+def _cell(name: str, value: Any) -> str:
+    """The value of a field: a traffic light, words, a share in percent, or a number."""
+    if name == "light":
+        return light(value)
+    if isinstance(value, str):
+        return text(shortened(value))
+    if value is None or np.isnan(value):
+        return "–"
+    return f"{value:.1%}" if name.startswith(("margin", "exceeded")) or name.endswith("margin") else number(value)
 
 
 def sizing_html(sizing: Sizing) -> str:
-    """A sizing: the utilisation of the tightest limit of every joint, and peak and RMS torque, speed and power."""
-    torque, speed, power = sizing.torque, sizing.speed, sizing.power
-    values = ((torque.peak, torque), (torque.rms, torque), (speed.peak, speed), (power.peak, power))
-    rows = [
-        [_name(i, name), *(f"{number(x[i])} {of.units[i]}" for x, of in values), number(sizing.energy[i])]
-        for i, name in enumerate(sizing.joints)
-    ]
-    columns = ["joint", "peak torque", "RMS torque", "peak speed", "peak power", "energy (J)"]
-    used = np.stack([x.used for x in (torque, speed, sizing.acceleration)])
-    shares = np.where(np.isnan(used).all(axis=0), np.nan, np.nan_to_num(used, nan=0.0).max(axis=0))
-    picture = _limit_bars(sizing.joints, shares, "largest utilisation of a limit")
+    """A sizing: peak and RMS torque, speed and power of every joint, and their margins."""
+    columns = {
+        "joint": "joint", "peak torque": "torque_peak torque_unit", "margin": "torque_margin",
+        "RMS torque": "torque_rms torque_unit", "peak speed": "speed_peak speed_unit", "its margin": "speed_margin",
+        "peak power": "power_peak power_unit", "energy": "energy_given energy_unit",
+    }  # fmt: skip
     title = f"sizing of {sizing.arm}: {number(sizing.duration)} s"
-    return shown(title, [picture], columns, rows, "; ".join(sizing.exceeded[:3]))
-
-
-def _limit_bars(names: Sequence[str], shares: Array, title: str) -> str:
-    """Utilisations of limits as bars, red where a limit is exceeded."""
-    colours = [RED if share > 1 + ROUNDING else joint_colour(i) for i, share in enumerate(shares)]
-    return bars_svg(names, shares, colours, title)
+    return _records(title, sizing.table(), columns, "; ".join(sizing.exceeded[:3]))
 
 
 def drives_html(drives: Drives) -> str:
-    """Drives: the utilisation of the deciding limit of every joint, its traffic light and the reason."""
-    return _drives_shown(f"drives of {counted(len(drives), 'joint')}", drives, {})
+    """Drives: the traffic light of every joint and the reason."""
+    names = ("joint", "light", "motor", "gear", "deciding")
+    return _records(f"drives of {counted(len(drives), 'joint')}", drives.table(), dict(zip(names, names, strict=True)))
 
 
 def selection_html(selection: DriveSelection) -> str:
     """Drives from catalogues: the choice for every joint, its traffic light, and why nothing smaller suffices."""
-    assert selection.sizing.drives is not None
-    unit = " kg" if selection.criterion == "mass" else ""
-    costs = {choice.joint: f"{number(choice.cost)}{unit}" for choice in selection.choices}
-    title = f"{'lightest' if unit else 'cheapest'} drives of {selection.arm.name}"
+    names = ("joint", "light", "motor", "gear", "ratio", selection.criterion, "deciding")
+    title = f"{'lightest' if selection.criterion == 'mass' else 'cheapest'} drives of {selection.arm.name}"
     note = "; ".join(f"{joint}: {reasons[0]}" for joint, reasons in list(selection.reasons.items())[:3] if reasons)
-    return _drives_shown(title, selection.sizing.drives, costs, selection.criterion, note)
-
-
-def _drives_shown(title: str, drives: Drives, costs: dict[str, str], criterion: str = "", note: str = "") -> str:
-    rows = []
-    for drive in drives:
-        parts = [text(part_name(part)) for part in (drive.motor, drive.gear)]
-        own = [costs.get(drive.joint, "–")] if costs else []
-        rows.append([text(shortened(drive.joint)), light(drive.light), *parts, *own, text(drive.verdict)])
-    columns = ["joint", "light", "motor", "gear", *([criterion] if costs else []), "deciding"]
-    shares = np.array([min(1.0 - drive.margin, 99.0) for drive in drives])
-    joints, colours = [drive.joint for drive in drives], [COLOURS[drive.light] for drive in drives]
-    picture = bars_svg(joints, shares, colours, "utilisation of the deciding limit")
-    return shown(title, [picture], columns, rows, note)
+    return _records(title, selection.table(), dict(zip(names, names, strict=True)), note)
 
 
 def monte_carlo_html(study: MonteCarlo) -> str:
-    """Robots of one design: the 99 % quantile of the utilisation of each limit, and the quantiles of the peak torques."""
-    rows = []
-    for i, row in enumerate(study.table()):
-        numbers = [row["nominal_peak"], *(row[f"peak_{share:g}"] for share in QUANTILES), row["limit"]]
-        above = "–" if np.isnan(row["exceeded"]) else f"{row['exceeded']:.2%}"
-        rows.append([_name(i, f"{row['joint']} ({row['unit']})"), *(number(x) for x in numbers), above])
-    columns = ["peak torque of", "nominal", *(f"{share:.0%}" for share in QUANTILES), "limit", "above it"]
-    picture = _limit_bars(study.joints, 1.0 - study.margin(0.99), "utilisation of the limit, 99 % quantile")
-    return shown(f"{len(study.peak):,} robots of the design {study.arm}", [picture], columns, rows)
+    """Robots of one design: the quantiles of the peak torques, and how many exceed the limits."""
+    columns = {"peak torque of": "joint", "nominal": "nominal_peak unit"}
+    columns |= {f"{quantile:.0%}": f"peak_{quantile:g}" for quantile in QUANTILES}
+    columns |= {"limit": "limit", "margin at 95 %": "margin_0.95", "above the limit": "exceeded"}
+    return _records(f"{len(study.peak):,} robots of the design {study.arm}", study.table(), columns)
 
 
 def fit_html(fit: Identification) -> str:
@@ -238,7 +225,7 @@ def fit_html(fit: Identification) -> str:
         (RED, "difference", fit.run.residual[:, worst]),
     ]
     words = f"{shortened(fit.before.joint_names[worst])[:24]}: measured, predicted, difference"
-    picture = curves_svg(fit.run.t, curves, words)
+    picture = over_time(words, fit.run.t, curves, ())
     rows = []
     for name, value, std, formula in zip(fit.names, fit.parameters, fit.std, fit.formulas, strict=True):
         error = "not determined" if np.isinf(std) else number(std, 2)
@@ -249,7 +236,7 @@ def fit_html(fit: Identification) -> str:
     note = f"condition number {number(fit.condition, 3)}" + "".join(f"; {w}" for w in fit.warnings)
     if fit.selection is not None:
         note = " ".join([*fit.selection.sentences, note])
-    return shown(title, [picture], ["base parameter", "value", "std", "formula"], rows, note)
+    return shown(title, lambda: [picture], ["base parameter", "value", "std", "formula"], rows, note)
 
 
 def log_html(log: Log) -> str:
@@ -260,15 +247,14 @@ def log_html(log: Log) -> str:
         [_name(i, name), *(f"{number(low[i])} … {number(high[i])}" for low, high in ranges)]
         for i, name in enumerate(names)
     ]
-    pictures = [
-        curves_svg(log.t, curves_of(names, x), title)
-        for x, title in ((log.q, "positions (rad, m)"), (log.tau, "torques (N m, N)"))
-    ]
+    shown_values = ((log.q, "Positions (rad, m)"), (log.tau, "Torques (N m, N)"))
+    panels = [_curves(log.t, names, x, title) for x, title in shown_values]
     title = f"{os.path.basename(log.source)}: {len(log):,} samples, {number(float(log.t[-1] - log.t[0]))} s"
-    return shown(title, pictures, ["joint", "position (rad, m)", "torque (N m, N)"], rows, "; ".join(log.notes[:4]))
+    columns = ["joint", "position (rad, m)", "torque (N m, N)"]
+    return shown(title, lambda: panels, columns, rows, *log.notes[:4])
 
 
-def scaling_table_html(table: ScalingTable) -> str:
+def scaling_table_html(scaling: ScalingTable) -> str:
     """The table in its printed form."""
-    rows = [[text(cell) for cell in row] for row in table.rows]
-    return shown("time stretched by c", [], table.columns, rows, table.note)
+    rows = [[text(cell) for cell in row] for row in scaling.rows]
+    return shown("time stretched by c", list, scaling.columns, rows, scaling.note)

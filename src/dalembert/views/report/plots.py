@@ -1,32 +1,27 @@
-"""The figures of ``.plot()`` for motions, runs, sizings and ellipsoids; each function returns a matplotlib Figure."""
+"""The figures of ``.plot()`` for motions, runs, sizings and Monte Carlo studies; each function returns a matplotlib Figure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import Array
-from dalembert.errors import DalembertError, ShapeError
-from dalembert.robot.model.robot import Frame
+from dalembert.errors import ShapeError
 from dalembert.views.report.colours import INK, RED, joint_colour
-from dalembert.views.report.figures import EVENTS, Curve, Panel, assemble, headroom, over_time
-from dalembert.views.report.tip_figures import ellipsoid_figure
+from dalembert.views.report.figures import Panel, assemble, joint_panels, over_time
 from dalembert.views.report.user_text import literal
-from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope
 from dalembert.work.simulation.simulate import Run
 from dalembert.work.sizing.monte_carlo import MonteCarlo
 from dalembert.work.sizing.sizing import ROUNDING, UNITS, Demand, Sizing, joint_units
-from dalembert.work.trajectory.planning.events import Event
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+SIZE = (4.8, 2.6)  # inches of a panel over time
 ENERGIES = (("#e07b2a", "kinetic"), ("#5b9f70", "potential"), (INK, "sum"))
 
 
@@ -40,7 +35,9 @@ def motion_figure(motion: Trajectory, arm: Arm | None = None) -> Figure:
     names = joint_names(motion.n, arm)
     shown = {"position": motion.q, "speed": motion.qd, "acceleration": motion.qdd}
     shown |= {} if arm is None else {"torque": motion.torques(arm)}
-    return assemble(_joint_panels(arm, names, motion.t, shown, motion.events), 2 if arm is not None else 3)
+    units = {what: (" or ".join(pair),) * motion.n for what, pair in UNITS.items()} if arm is None else joint_units(arm)
+    panels = joint_panels(names, units, motion.t, shown, motion.events, SIZE)
+    return assemble(panels, 3 if len(panels) == 3 else 2)
 
 
 def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
@@ -49,11 +46,13 @@ def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
     shown = {"position": run.q, "speed": run.qd}
     shown |= {"torque": run.tau} if run.tau.any() else {"acceleration": run.qdd}
     shown |= {"error": run.tracking_error} if run.follows else {}
-    panels = _joint_panels(run.arm, run.arm.joint_names, run.t, {what: x[at] for what, x in shown.items()})
+    units = joint_units(run.arm)
+    units["error"] = units["position"]
+    panels = joint_panels(run.arm.joint_names, units, run.t, {what: x[at] for what, x in shown.items()}, (), SIZE)
     if not run.follows:
         energies = zip(ENERGIES, (run.kinetic, run.potential, run.energy), strict=True)
         curves = [(colour, word, x[at]) for (colour, word), x in energies]
-        panels.append(_with_legend(_over_time("Energy (J)", run.t, curves)))
+        panels.append(over_time("Energy (J)", run.t, curves, (), SIZE))
     return assemble(panels)
 
 
@@ -71,50 +70,6 @@ def batch_index(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...
 def joint_names(n: int, arm: Arm | None) -> tuple[str, ...]:
     """The joints' names; numbers for a motion without an arm."""
     return arm.joint_names if arm is not None else tuple(f"joint {i + 1}" for i in range(n))
-
-
-TITLES = {
-    "position": "Position",
-    "speed": "Velocity",
-    "acceleration": "Acceleration",
-    "torque": "Torque",
-    "error": "Tracking error",
-}
-
-
-def _joint_panels(
-    arm: Arm | None, names: Sequence[str], t: Array, shown: Mapping[str, Array], events: Sequence[Event] = ()
-) -> list[Panel]:
-    """A panel for every quantity (N, n), with its unit, or both units if some joints are prismatic."""
-    units = UNITS if arm is None else joint_units(arm)
-    panels = []
-    for what, x in shown.items():
-        unit = " or ".join(sorted(set(units["position" if what == "error" else what]), reverse=True))
-        panels.append(_over_time(f"{TITLES[what]} ({unit})", t, curves_of(names, x), events))
-    return panels
-
-
-def curves_of(names: Sequence[str], x: Array) -> list[Curve]:
-    """A curve of x (N, n) for each joint, in its colour."""
-    return [(joint_colour(i), name, x[:, i]) for i, name in enumerate(names)]
-
-
-def _over_time(title: str, t: Array, curves: list[Curve], events: Sequence[Event] = ()) -> Panel:
-    """Curves over time; a curve that coincides with an earlier one is dashed."""
-    same = 1e-6 * max((float(np.ptp(y)) for _, _, y in curves if len(y)), default=0.0)
-    panel = over_time(title, t, curves, events, (4.8, 2.6), same)
-    return replace(panel, key=(*panel.key, *dict.fromkeys(EVENTS[type(event)] for event in events)))
-
-
-def _with_legend(panel: Panel) -> Panel:
-    """The panel with its legend inside the axes."""
-
-    def draw(axes: Axes) -> None:
-        panel.draw(axes)
-        headroom(axes, 1)
-        axes.legend(loc="upper left", ncols=len(panel.key))
-
-    return replace(panel, draw=draw, key=())
 
 
 # -- sizing --------------------------------------------------------------------------------------
@@ -146,13 +101,8 @@ def _label(name: str) -> str:
 
 def _ticks(axes: Axes, names: Sequence[str]) -> None:
     """The joints' names below the bars, rotated if they would overlap."""
-    names = [_label(name) for name in names]
-    axes.set_xticks(range(len(names)), [literal(name) for name in names])
-    if _are_turned(names):
-        crowded = len(names) > 12
-        axes.tick_params(axis="x", labelrotation=90 if crowded else 40, labelsize=7.0 if crowded else 8.5)
-        for label in axes.get_xticklabels():
-            label.set(ha="center" if crowded else "right", rotation_mode="default" if crowded else "anchor")
+    look: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if _are_turned(names) else {}
+    axes.set_xticks(range(len(names)), [literal(_label(name)) for name in names], **look)
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
 
@@ -202,8 +152,7 @@ def monte_carlo_panels(study: MonteCarlo) -> list[Panel]:
 
 
 def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
-    """For these joints, which have the same unit: the peaks of most robots as bars, the median, the nominal robot, and
-    the limit."""
+    """The peaks of most robots for these joints of one unit as bars, with the median, the nominal robot and the limit."""
     low, middle, high = study.quantile((0.01, 0.5, 0.99))[:, joints]
     colours = [joint_colour(i) for i in joints]
 
@@ -219,20 +168,3 @@ def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
     title = f"Peak torque: 1 %, 50 % and 99 % of {len(study.peak):,} robots ({study.units[joints[0]]})"
     foot = _foot([study.joints[i] for i in joints])
     return Panel(title, draw, ((INK, "○ nominal robot"), (RED, "limit")), (6.4, 2.8 + foot), foot)
-
-
-# -- ellipsoids ----------------------------------------------------------------------------------
-
-
-def plot_ellipsoid(shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
-    """See :meth:`Ellipsoid.plot`."""
-    if shape.arm is None or shape.q is None:
-        raise DalembertError(
-            "this ellipsoid belongs to no arm and cannot be drawn; use one from a method such as arm.dynamic_manipulability(q)"
-        )
-    return ellipsoid_figure(at_frame(shape.arm, shape.frame), shape.q, shape, exact)
-
-
-def at_frame(arm: Arm, frame: str) -> Arm:
-    """The arm with its tip at the link frame for which the ellipsoid was computed."""
-    return arm if frame == "tip" else arm.replace(tip=Frame(frame, frame))

@@ -18,7 +18,9 @@ from dalembert.base.wording import counted, shown
 from dalembert.errors import DalembertError
 from dalembert.robot.model.omitted_terms import OMISSIONS
 from dalembert.views.report import figures, tip_figures
+from dalembert.views.report.arm_figures import arm_panels
 from dalembert.views.report.drive_figures import drives_section, light
+from dalembert.views.report.figures import Panel
 from dalembert.views.report.html import (
     Byline,
     Column,
@@ -37,11 +39,9 @@ from dalembert.views.report.html import (
     text,
 )
 from dalembert.views.report.plots import monte_carlo_panels
-from dalembert.views.report.study import NEGLIGIBLE, Study
-from dalembert.views.report.svg import formula_svg
+from dalembert.views.report.study import Study
 from dalembert.work.sizing.drive_sizing import light_of
-from dalembert.work.sizing.monte_carlo import MonteCarlo
-from dalembert.work.sizing.sizing import Demand, joint_units, rms
+from dalembert.work.sizing.sizing import Demand, joint_units
 from dalembert.work.trajectory.planning.motion_columns import DERIVED
 from dalembert.work.trajectory.planning.motion_file import carried_columns
 
@@ -116,22 +116,18 @@ def report_html(
     parts += [_equations(arm), _words()]
     links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
     links += [("equations", "Equations of motion")] if _has_equations(arm) else []
-    return page(title, _about(arm), [*links, ("words", "How to read this report")], parts, byline)
+    source = f" · {arm.robot.source}" if arm.robot.source else ""
+    facts = f"{arm.name}, {counted(arm.n, 'joint')} ({arm.robot.joint_letters}), {number(arm.robot.mass)} kg{source}"
+    return page(title, text(f"Dynamics report: {facts}"), [*links, ("words", "How to read this report")], parts, byline)
 
 
 # -- the top -------------------------------------------------------------------------------------
 
 
-def _about(arm: Arm) -> str:
-    robot = arm.robot
-    about = f"{counted(arm.n, 'joint')} ({robot.joint_letters}), {number(robot.mass)} kg"
-    return f"Dynamics report: {text(arm.name)}, {about}" + (f" · {text(robot.source)}" if robot.source else "")
-
-
 def _summary(studies: Sequence[Study]) -> str:
     """The key figures of the motions."""
-    if len(studies) == 1:
-        (study,) = studies
+    parts = ["<h2>At a glance</h2>"]
+    for k, study in enumerate(studies, 1):
         power = study.sizing.power.peak
         strongest = int(np.argmax(power))
         facts = [(f"{number(study.sizing.duration)} s", "duration")]
@@ -141,21 +137,9 @@ def _summary(studies: Sequence[Study]) -> str:
             facts.append((f"{100 * x.used[i]:.0f} %", words))
         facts.append((f"{number(power[strongest], 3)} W", f"peak power, at {study.arm.joint_names[strongest]}"))
         facts.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "total energy delivered by the drives"))
-        parts = ["<h2>At a glance</h2>" + cards(facts)]
-    else:
-        sizings = [study.sizing for study in studies]
-        torque = sizings[0].torque
-        least = [_tightest(study) for study in studies]
-        links = [f'<a href="#motion-{k}">{text(study.title)}</a>' for k, study in enumerate(studies, 1)]
-        columns: list[Column] = [("", "motion", links), ("", "duration (s)", [number(s.duration) for s in sizings])]
-        for i, (joint, unit) in enumerate(zip(studies[0].arm.joint_names, torque.units, strict=True)):
-            columns.append(("peak torque", f"{joint} ({unit})", [number(s.torque.peak[i]) for s in sizings]))
-        columns += [
-            ("", "least margin", [f"{margin} {of}" for margin, of, _ in least]),
-            ("", "peak power (W)", [number(float(s.power.peak.max()), 3) for s in sizings]),
-            ("", "energy delivered (J)", [number(float(s.energy.sum()), 3) for s in sizings]),
-        ]
-        parts = ["<h2>At a glance</h2>" + table_of_columns(columns)]
+        if len(studies) > 1:
+            parts.append(f'<h3><a href="#motion-{k}">{text(study.title)}</a></h3>')
+        parts.append(cards(facts))
     beyond = [
         f"<li>{text(study.title) + ': ' if len(studies) > 1 else ''}{_unbroken(text(sentence))}</li>"
         for study in studies
@@ -251,29 +235,28 @@ def _motion_head(study: Study, index: int, count: int) -> str:
             "peaks; the tables are computed from all samples.</p>"
         )
     if study.events:
-        kinds = dict.fromkeys(figures.EVENTS[type(event)] for event in study.events)
         items = "".join(f"<li>{_unbroken(text(event))}</li>" for event in study.events)
-        note += f"<p>During part of the motion, shaded in the figures over time:</p><ul>{items}</ul>{key(kinds, areas=True)}"
+        note += f"<p>During part of the motion, shaded in the figures over time:</p><ul>{items}</ul>{key(figures.key_of(study.events), areas=True)}"
     return f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
 
 
 def _start_and_end(study: Study, place: SectionPlace) -> str:
-    return "<h3>Start and end</h3>\n" + place.grid(figures.arm_panels(study), "arm", beside=_ends(study))
+    return "<h3>Start and end</h3>\n" + place.grid(arm_panels(study.arm, study.shown), "arm", beside=_ends(study))
 
 
-def _joint_motion(study: Study, place: SectionPlace) -> str:
-    return "<h3>Motion of the joints</h3>\n" + place.grid(figures.motion_panels(study), "motion", across="three")
+def _motion_of(what: str, name: str, panels: Callable[[Study], list[Panel]]) -> Section:
+    """The section with the curves of some motion."""
+    return lambda study, place: f"<h3>Motion of {what}</h3>\n" + place.grid(panels(study), name, across="three")
 
 
 def _torques(study: Study, place: SectionPlace) -> str:
-    """Every joint with its limits; for arms with many joints also all of them in one picture."""
+    """Every joint with its limits."""
     limited = not np.isnan(study.sizing.torque.limit).all()
-    whole = place.grid([figures.share_panel(study)], "share", across="one") if limited and study.arm.n > SMALL else ""
     dashed = " Dashed lines are limits." if limited else ""
     return (
         f"<h3>Torques{' and forces' if 'N' in study.sizing.torque.units else ''}"
         f"{' against their limits' if limited else ''}</h3>\n"
-        f"<p>The torque of each drive at its joint, τ of S (7.42), including that for its rotor.{dashed}</p>{whole}"
+        f"<p>The torque of each drive at its joint, τ of S (7.42), including that for its rotor.{dashed}</p>"
         + place.grid(figures.torque_panels(study), "torque", across=place.across)
     )
 
@@ -289,28 +272,6 @@ def _causes(study: Study, place: SectionPlace) -> str:
             + place.grid(figures.pair_panels(study), "pairs", across="three")
         )
     return out
-
-
-def _tip_motion(study: Study, place: SectionPlace) -> str:
-    return "<h3>Motion of the tip</h3>\n" + place.grid(figures.tip_panels(study), "tip", across="three")
-
-
-def _rotation_and_translation(study: Study, place: SectionPlace) -> str:
-    """The torques for rotating the links and for moving their masses: M's two parts of D q̈ and of h."""
-    split, units = study.split, study.sizing.torque.units
-    joints = [f"{text(x)} ({unit})" for x, unit in zip(study.arm.joint_names, units, strict=True)]
-    columns: list[Column] = [("", "joint", joints)]
-    for group, letters in (("accelerations, D q̈", "D"), ("velocities, h", "h"), ("both together", "Dh")):
-        for word, part in (("rotation", "rot"), ("translation", "tran")):
-            whole = np.sum([split[f"{letter}_{part}"] for letter in letters], axis=0)
-            columns.append((group, word, list(map(number, rms(study.shown.t, whole)))))
-    return (
-        "<h4>Rotation and translation of the links</h4>\n<p>The decomposition of M (4.1): the torque for rotating the links about "
-        "their centres of mass, rotors included, and the torque for moving these centres. Gravity, friction and contact are not "
-        "included. The table shows the RMS over the motion.</p>"
-        + place.grid(figures.motion_split_panels(study), "split", across=place.across, areas=True)
-        + table_of_columns(columns)
-    )
 
 
 def _ellipsoids(study: Study, place: SectionPlace) -> str:
@@ -329,7 +290,7 @@ def _ellipsoids(study: Study, place: SectionPlace) -> str:
     return (
         f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations that the tip can reach from rest at each pose with torques "
         f"{by}; gravity shifts its centre. Motors that reach their limits individually can do more.</p>"
-        + place.grid(tip_figures.along_panels(study, shapes), "ellipsoids")
+        + place.grid([tip_figures.acceleration_panel(study, shapes)], "ellipsoids", across="one")
         + table(columns, rows)
     )
 
@@ -427,6 +388,7 @@ def _tolerances(study: Study, place: SectionPlace) -> str:
     every = range(study.arm.n)
     limited = ~np.isnan(drawn.limit)
     margin = drawn.margin(0.95)
+    causes = [next(iter(drawn.causes(i)), ("", 0.0)) for i in every]  # the parameters with the largest correlations
     columns: list[Column] = [
         ("", "joint", [text(name) for name in drawn.joints]),
         ("peak torque", "nominal", [f"{number(drawn.nominal_peak[i])} {drawn.units[i]}" for i in every]),
@@ -435,39 +397,14 @@ def _tolerances(study: Study, place: SectionPlace) -> str:
         ("effort limit", "limit", [number(drawn.limit[i]) for i in every]),
         ("effort limit", "margin at 95 %", [light(light_of(margin[i]), f"{margin[i]:.0%}") if limited[i] else "–" for i in every]),
         ("effort limit", "robots above it", [f"{drawn.exceeded[i]:.2%}" if limited[i] else "–" for i in every]),
-        ("", "main cause", [text(_cause(drawn, i)) for i in every]),
+        ("", "main cause", [text(f"{name} ({share:+.2f})") if abs(share) > 0.05 else "–" for name, share in causes]),
     ]  # fmt: skip
     return (
         f"<h3>Tolerances</h3>\n<p>Torques of {len(drawn.peak):,} robots whose parameters were sampled within their tolerances: "
         f"{text(drawn.tolerances.text)}. A light is green if 95 % of the robots have a margin of at least 20 % of the limit, amber "
         "if it is smaller, red if they exceed the limit.</p>" + table_of_columns(columns)
         + place.grid(monte_carlo_panels(drawn), "tolerances")
-        + _drives_within(study)
     )  # fmt: skip
-
-
-def _cause(drawn: MonteCarlo, joint: int) -> str:
-    """The parameter with the largest effect on a joint's peak torque, and their correlation."""
-    (name, correlation), *_ = drawn.causes(joint) or [("", 0.0)]
-    return f"{name} ({correlation:+.2f})" if abs(correlation) > 0.05 else "–"
-
-
-def _drives_within(study: Study) -> str:
-    """The traffic lights of motors and gears for 95 % of the robots."""
-    drawn, drives = study.drawn, study.sizing.drives
-    if drawn is None or drives is None:
-        return ""
-    margins, rows = drives.margins(drawn.quantiles(0.95)), []
-    for drive in drives.joints:
-        name, least = min(margins[drive.joint].items(), key=lambda pair: pair[1], default=("", np.nan))
-        then = "unknown" if np.isnan(least) else light_of(least)
-        deciding = f"{name}, {100 * (1 - least):.0f} %" if name else "–"
-        rows.append([text(drive.joint), light(drive.light), light(then), text(deciding)])
-    return (
-        "<h4>Drives of 95 % of the robots</h4>\n<p>Torques, heat, life and holding brakes as required by 95 % of the robots; speeds, "
-        "bearing loads and emergency torques as for the nominal robot.</p>"
-        + table(["joint", "nominal robot", "95 % of the robots", "deciding"], rows, words=True)
-    )
 
 
 def _net(given: float, returned: float) -> str:
@@ -510,25 +447,6 @@ def _scaling(study: Study, place: SectionPlace) -> str:
         "speed.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
         + place.grid(figures.scaling_panels(study), "scaling", across=place.across)
     )  # fmt: skip
-
-
-def _omissions(study: Study, place: SectionPlace) -> str:
-    """The terms that an approximate model of the arm could omit along this motion."""
-    judged = study.omissions
-    ((first, *_), errors), (headings, costs) = judged.tables(direct=False)
-    small = ", ".join(judged.negligible(NEGLIGIBLE))
-    words = f"Individually, {small} terms stay below 1 % at every joint." if small else "None stays below 1 %."
-    words += " Small parameters are the least important ones that together change no joint torque by more than 1 %: "
-    words += f"arm.approximate(small={NEGLIGIBLE}, motion=…)."
-    groups = [("", 1), ("error", 2), ("inverse dynamics", 2)]
-    return (
-        "<h3>Negligible terms</h3>\n<p>The error in the torques of this motion if an approximate model omitted some of their terms "
-        "(M's conclusion, S 7.3.2), and the remaining multiplications and additions: "
-        f"arm.approximate(drop=…). {text(words)}</p>"
-        + table([text(x) for x in (first, *study.arm.joint_names)], [[text(x) for x in line] for line in errors])
-        + table([text(x) for x in headings], [[text(x) for x in line] for line in costs], groups)
-        + place.grid([figures.omission_panel(judged)], "omissions", across="one")
-    )
 
 
 def _tightest(study: Study) -> list[str]:
@@ -592,18 +510,16 @@ def _columns_of_tip(study: Study) -> dict[str, Array]:
 # the sections about each motion, in this order
 SECTIONS: tuple[Section, ...] = (
     _start_and_end,
-    _joint_motion,
+    _motion_of("the joints", "motion", figures.motion_panels),
     _torques,
     _causes,
-    _rotation_and_translation,
-    _tip_motion,
+    _motion_of("the tip", "tip", figures.tip_panels),
     _reactions,
     _sizing,
     drives_section,
     _tolerances,
     _ellipsoids,
     _scaling,
-    _omissions,
     _downloads,
 )
 
@@ -617,28 +533,19 @@ def _has_equations(arm: Arm) -> bool:
 
 
 def _equations(arm: Arm) -> str:
-    """The equations of a small arm, as formulas."""
+    """The equations of a small arm, as text."""
     if not _has_equations(arm):
         return ""
-    closed_form = arm.equations()
-    body = closed_form.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()
-    body = body.replace(r"\frac", r"\dfrac")  # display size, as in align*
-    rows = []
-    for line in body.split(r"\\"):
-        left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))
-        right = right.replace(r"\quad", "", 1).strip() if not left else right.strip()
-        name, rest = formula_svg(f"{left} =") if left else "", formula_svg((r"\quad " if not left else "") + right)
-        gap = " class=gap" if left.strip().startswith(r"\tau") else ""
-        rows.append(f"<tr{gap}><td>{name}</td><td>{rest}</td></tr>")
-    pattern = re.compile(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?")
-    legend = map(pattern.fullmatch, closed_form.legend().splitlines()[1:])
-    meanings = [[text(x or "") for x in match.groups()] for match in legend if match]
-    letters = table(["symbol", "value (SI)", "meaning"], meanings, words=True) if meanings else ""
     return (
         '<h2 id="equations">Equations of motion</h2>\n<p>The inertia matrix, the matrix of centrifugal and Coriolis terms, '
         "gravity and the torques, in the notation of S 7.3.</p>"
-        f'<div class="equations"><table>{"".join(rows)}</table></div>{letters}'
+        f'<pre class="equations" tabindex="0">{_lines(arm.equations().text(whole=True))}</pre>'
     )
+
+
+def _lines(words: str) -> str:
+    """Lines of text as HTML."""
+    return "\n".join(map(text, words.splitlines()))
 
 
 def _words() -> str:

@@ -1,7 +1,11 @@
-"""An arm as lines: its links and joints, and suitable views of it."""
+"""An arm as lines, as strokes with a width and a colour, and suitable views of it: for figures, notebooks and animations.
+
+A revolute joint is a short cylinder along its axis, a prismatic joint a block; the tip has its three axes.
+"""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +14,11 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import brief
+from dalembert.views.report.colours import AXES, joint_colour
+from dalembert.work.tip.task_rows import spread
 
 ROUNDING = 1e-9  # m: shorter links have no direction
+LINK, ROD, PASSIVE = "#8795a3", "#a9b5c0", "#b4bec8"  # links, rods of prismatic joints, passive joints
 
 
 @brief
@@ -20,18 +27,25 @@ class Pose:
     """The arm at one instant, in base axes (m).
 
     lines   the links, (k, 3) each; ``rails``: the extended parts of prismatic joints
-    turns, slides   (k, 3) positions of revolute and prismatic joints; ``tip`` (3,), and ``tip_axes`` (3, 3) its axes in columns
-    seats, axes     (N, 3) of all joints of the tree: position on the parent, and direction of the axis
+    tip     (3,) and its axes in the columns of ``tip_axes`` (3, 3)
+    seats   (N, 3) of all joints of the tree: position on the parent; ``axes``: direction of the axis
+    pins    (k, 3) positions of loop closures
     """
 
     lines: list[Array]
     rails: list[Array]
-    turns: Array
-    slides: Array
     tip: Array
     tip_axes: Array
     seats: Array
     axes: Array
+    pins: Array
+
+    @property
+    def points(self) -> Array:
+        """All points of the pose, (k, 3)."""
+        return np.concatenate(
+            [*(line.reshape(-1, 3) for line in (*self.lines, *self.rails)), self.seats, self.tip[None]]
+        )
 
 
 def skeleton(arm: Arm, q: Array) -> list[Pose]:
@@ -64,10 +78,8 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
                 ends.append(tip)
             for end in ends or [at[i][:3, 3]]:
                 lines.append(_elbow(moved[i], end, axes[i]))
-        pins = [(at[i] @ p)[:3] for i, points in cuts.items() if i >= 0 for p in points]
-        turns = np.array([*(p for p, body in zip(begins, bodies, strict=True) if body.revolute), *pins]).reshape(-1, 3)
-        slides = np.array([p for p, body in zip(moved, bodies, strict=True) if not body.revolute]).reshape(-1, 3)
-        out.append(Pose(lines, rails, turns, slides, tip, tip_frame[:3, :3], np.array(begins), np.array(axes)))
+        pins = np.array([(at[i] @ p)[:3] for i, points in cuts.items() if i >= 0 for p in points]).reshape(-1, 3)
+        out.append(Pose(lines, rails, tip, tip_frame[:3, :3], np.array(begins), np.array(axes), pins))
     return out
 
 
@@ -87,6 +99,60 @@ def _matrix(placement: Any) -> Array:
     return out
 
 
+# -- strokes -------------------------------------------------------------------------------------
+
+
+@brief
+@dataclass(frozen=True)
+class Stroke:
+    """A straight stroke: ``ends`` (2, 3) in base axes (m), its width (points), and whether its ends are round."""
+
+    ends: Array
+    colour: str
+    width: float
+    round: bool = True
+    outlined: bool = True
+    lift: float = 0.0  # shift towards the viewer in the painting order (m)
+
+
+def size_of(arm: Arm, poses: list[Pose]) -> float:
+    """The size of the arm (m), to which the parts of its picture are scaled."""
+    base = np.array(arm.robot.base.translation, float)
+    reach = max(float(np.abs(pose.points - base).max()) for pose in poses)
+    return reach if reach > 1e-9 else 1.0
+
+
+def strokes(arm: Arm, pose: Pose, size: float) -> list[Stroke]:
+    """The arm at one instant; the number and order of strokes never change, so that they can be followed over time."""
+    number_of = {body: i for i, body in enumerate(arm.mechanism.actuated)}
+    half, wide = 0.045 * size, 1.0 if len(pose.seats) <= 8 else 0.8
+    out = [Stroke(line, ROD, 3.0 * wide) for line in pose.rails]
+    out += [Stroke(np.array(ends), LINK, 5.0 * wide) for line in pose.lines for ends in itertools.pairwise(line)]
+    for k, (seat, axis) in enumerate(zip(pose.seats, pose.axes, strict=True)):
+        colour = joint_colour(number_of[k]) if k in number_of else PASSIVE
+        turns = arm.mechanism.tree.bodies[k].revolute
+        width, lift = (8.5, 0.0) if turns else (11.0, 0.5 * size)  # a block is painted over the rod inside it
+        out.append(Stroke(np.array([seat - half * axis, seat + half * axis]), colour, width * wide, turns, lift=lift))
+    out += [Stroke(np.array([pin, pin]), PASSIVE, 8.5 * wide, lift=0.01 * size) for pin in pose.pins]
+    for colour, way in zip(AXES, pose.tip_axes.T, strict=True):
+        out.append(Stroke(np.array([pose.tip, pose.tip + 0.11 * size * way]), colour, 2.0, outlined=False))
+    return out
+
+
+def plate(arm: Arm, size: float) -> Array:
+    """The plate under the base, perpendicular to gravity: the edge of a disc, (k, 3)."""
+    g = np.array(arm.robot.gravity, float)
+    z = g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
+    x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
+    x /= np.linalg.norm(x)
+    angle = np.linspace(0, 2 * np.pi, 33)[:, None]
+    circle = np.cos(angle) * x + np.sin(angle) * np.cross(z, x)
+    return np.array(arm.robot.base.translation, float) + 0.11 * size * circle
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+
 @brief
 @dataclass(frozen=True)
 class View:
@@ -103,10 +169,12 @@ class View:
         return max(float(np.ptp(points @ self.matrix.T, axis=0).max()), 1e-3)
 
 
-def views(points: Array, arm: Arm) -> list[View]:
-    """Suitable views of these points: perpendicular if they lie in a plane of base axes, otherwise two views."""
-    spread, gravity = np.ptp(points, axis=0), np.array(arm.robot.gravity, float)
-    flat = [k for k in range(3) if spread[k] < 1e-6 * max(spread.max(), 1e-9)]
+def views_of(arm: Arm, poses: list[Pose]) -> list[View]:
+    """Views of the arm: perpendicular if it stays in a plane of base axes, otherwise from a corner and from the side."""
+    points = [pose.points for pose in (*poses, *skeleton(arm, spread(arm, 4)))]
+    sides = np.ptp(np.concatenate([*points, [arm.robot.base.translation]]), axis=0)
+    gravity = np.array(arm.robot.gravity, float)
+    flat = [k for k in range(3) if sides[k] < 1e-6 * max(sides.max(), 1e-9)]
     upwards = int(np.argmax(np.abs(gravity))) if gravity.any() else 2
     if flat:
         away = flat[-1] if upwards not in flat[-1:] or len(flat) == 1 else flat[0]
@@ -114,8 +182,7 @@ def views(points: Array, arm: Arm) -> list[View]:
         if across == upwards and up != upwards:
             across, up = up, across
         return [_square("", across, up)]
-    side = [k for k in range(3) if k != upwards]
-    widest = side[0] if spread[side[0]] >= spread[side[1]] else side[1]
+    widest = max((k for k in range(3) if k != upwards), key=lambda k: sides[k])
     return [_corner(upwards, gravity), _square("From the side", widest, upwards)]
 
 
@@ -136,3 +203,9 @@ def _corner(upwards: int, gravity: Array) -> View:
     towards = np.cos(azimuth) * x + np.sin(azimuth) * y
     up = np.cos(height) * z - np.sin(height) * towards
     return View("From a corner", np.array([across, up]), "", "", False)
+
+
+def by_depth(drawn: list[Stroke], view: View) -> list[Stroke]:
+    """The strokes in painting order: the farthest first; the tip's axes on top."""
+    way = np.cross(*view.matrix)  # out of the page
+    return [*sorted(drawn[:-3], key=lambda stroke: float(stroke.ends.mean(axis=0) @ way) + stroke.lift), *drawn[-3:]]

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.base.arrays import Array
+from dalembert.base.deprecation import warn_of_resume
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.progress import OfFraction as Progress
 from dalembert.base.environment.progress import reporting
 from dalembert.base.environment.short_repr import brief
-from dalembert.base.files.journal import Resume
 from dalembert.errors import DalembertError
 from dalembert.work.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
-from dalembert.work.analysis.negligible_terms import Omissions
 from dalembert.work.sizing.monte_carlo import MonteCarlo, Tolerances, monte_carlo
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
 from dalembert.work.sizing.sizing import Sizing, loads, size, without_effort_limit
@@ -27,7 +26,6 @@ from dalembert.work.trajectory.planning.events import Event, events_of
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 MOST = 1001  # largest number of samples that are drawn and offered for download
-NEGLIGIBLE = 0.01  # of a joint's RMS torque
 
 
 @brief
@@ -49,7 +47,6 @@ class Study:
     torque: Array
     rows: NDArray[np.intp]
     tolerances: Tolerances | None = None
-    resume: Resume = False
 
     @property
     def thinned(self) -> bool:
@@ -86,14 +83,6 @@ class Study:
         return {name: x for name, x in self.terms.by_joint.items() if np.abs(x).max(initial=0.0) > noise}
 
     @cached_property
-    def split(self) -> dict[str, Array]:
-        """D^rot q̈, D^tran q̈, h^rot and h^tran of M (4.1) at the drawn samples: name → (N, n)."""
-        model = self.shown.model(self.arm)
-        at, qdd = model.dalembert(self.shown.q, self.shown.qd), self.shown.qdd[..., None]
-        D = {"D_rot": (at.D_rot @ qdd)[..., 0], "D_tran": (at.D_tran @ qdd)[..., 0]}
-        return D | {"h_rot": at.h_rot, "h_tran": at.h_tran}
-
-    @cached_property
     def reactions(self) -> Array:
         """For closed chains: force and moment at every loop closure, (N, loops, 6) in base axes, at the drawn samples."""
         at = self.shown
@@ -109,7 +98,7 @@ class Study:
         """The torques of robots within the tolerances; None if none are given."""
         if self.tolerances is None:
             return None
-        return monte_carlo(self.arm, self.at, self.tolerances, tip_wrench=self.tip_wrench, resume=self.resume)
+        return monte_carlo(self.arm, self.at, self.tolerances, tip_wrench=self.tip_wrench)
 
     @cached_property
     def tip(self) -> tuple[Array, Array, Array]:
@@ -134,14 +123,6 @@ class Study:
             t = float(self.shown.t[np.argmax(lost)])
             return f"the inertia matrix at t = {t:g} s cannot be inverted in float64: its masses differ too much"
         return shapes
-
-    @cached_property
-    def omissions(self) -> Omissions:
-        """The terms that approximate models would omit along the motion, and the operations that they would save."""
-        further: dict[tuple[str, ...], Arm] = {
-            ("small parameters",): self.arm.approximate(small=NEGLIGIBLE, motion=self.at)
-        }
-        return self.arm.omissions(self.at, self.tip_wrench, further)
 
     # -- scaling -------------------------------------------------------------------
 
@@ -175,18 +156,12 @@ class Study:
         """The motion at any time; between the rows of a table by quintic interpolation."""
         if isinstance(self.motion, Trajectory):
             return self.motion
-        from dalembert.work.trajectory.planning.hermite import Hermite
+        from dalembert.work.trajectory.planning.motion_file import MotionTable, trajectory_of
 
         at = self.at
-        again = (np.diff(at.t, append=np.inf) == 0) & (np.diff(at.q, axis=0, append=np.inf) == 0).all(axis=1)
-        at = at.rows(~again)  # without rows that only mark a change of the payload
-        t = at.t - at.t[0]
-        if len(t) < 2 or not (np.diff(t) > 0).all():
-            raise DalembertError("the times of the motion must all differ")
-        return Trajectory(
-            float(t[-1]), self.arm.n, Hermite(t, np.array([at.q, at.qd, at.qdd])), sampled_at=t,
-            events=events_of(t, at.payload, at.wrench),
-        )  # fmt: skip
+        if (np.diff(at.t) < 0).any():
+            raise DalembertError("the times of the motion must not decrease")
+        return trajectory_of(self.title, MotionTable(at.t, at.q, at.qd, at.qdd, payload=at.payload, wrench=at.wrench))
 
 
 @brief
@@ -207,7 +182,7 @@ def study(
     note: str = "",
     tip_wrench: tuple[float, ...] | None = None,
     tolerances: Tolerances | Mapping[str, Any] | None = None,
-    resume: Resume = False,
+    resume: bool = False,
     progress: Progress | None = None,
 ) -> Study:
     """The results of a report on a motion of an arm, computed once.
@@ -216,18 +191,19 @@ def study(
     title, note one line and one paragraph about the motion, shown in the report
     tip_wrench  constant [fx fy fz mx my mz] exerted by the tip on its environment, in base axes
     tolerances  of masses, friction and payload, as for :func:`dalembert.monte_carlo`: margins are given with quantiles
-    resume      whether the samples within tolerances are kept on disk, as for :func:`dalembert.monte_carlo`
+    resume      deprecated since version 1.1, without effect
 
     >>> import dalembert as da
     >>> swing = study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
     >>> swing.title, swing.sizing.duration
     ('Swing', 1.0)
     """
+    warn_of_resume(resume)
     at = samples_of(arm, motion)
     wrench = None if tip_wrench is None else tuple(float(x) for x in tip_wrench)
     within = None if tolerances is None else Tolerances.of(tolerances)
     tau, _, _ = loads(arm, at, wrench, reporting(progress))
-    return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau), within, resume)
+    return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau), within)
 
 
 def _drawn(tau: Array) -> NDArray[np.intp]:

@@ -7,47 +7,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.views.report import figures
+from dalembert.robot.model.robot import Frame
+from dalembert.views.report import arm_figures, figures
 from dalembert.views.report.colours import INK, SOFT
 from dalembert.views.report.figures import STYLE, Panel, assemble
-from dalembert.views.report.skeleton import Pose, View, skeleton, views
+from dalembert.views.report.skeleton import skeleton, views_of
 from dalembert.views.report.study import Study
 from dalembert.views.report.user_text import literal, with_glyphs
 from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope, components
 from dalembert.work.analysis.workspace import WorkspaceMap, map_plane
-from dalembert.work.tip.task_rows import spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WITH, WITHOUT, EXACT, STEEL = "#1f5fa8", "#d1702a", "#5b9f70", "#9aa6b2"
+WITH, WITHOUT, EXACT = "#1f5fa8", "#d1702a", "#5b9f70"
 FAR = 8.0  # radii between the centre of an ellipsoid and zero, beyond which it is drawn about its centre
-FAINT, BETWEEN = "#dde3e8", "#c5d8ee"
-PATH, REACH = "#d1702a", "#3d8f5a"  # path of the tip; reach of the ellipsoid in the direction of the acceleration
+ASKED, REACH, BETWEEN = "#d1702a", "#3d8f5a", "#c5d8ee"  # of the motion; of the ellipsoid in that direction; its radii
 
 
 # -- one configuration ---------------------------------------------------------------------------
 
 
-def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
-    """An ellipsoid at the arm's tip, and separately, with and without gravity: S Fig. 7.15.
-
-    exact  the polytope of the same limits, drawn around it
-    """
+def ellipsoid_figure(shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
+    """See :meth:`Ellipsoid.plot`: the ellipsoid at the arm's tip, and separately, with and without gravity: S Fig. 7.15."""
+    if shape.arm is None or shape.q is None:
+        raise DalembertError(
+            "this ellipsoid belongs to no arm and cannot be drawn; use one from a method such as arm.dynamic_manipulability(q)"
+        )
     named = [row for row in shape.rows if row in "xyz"]
     if shape.center.ndim != 1 or len(named) < 2:
         raise DalembertError("a picture needs one configuration and two or three of the rows x, y, z")
-    (pose,) = skeleton(arm, np.asarray(q, float)[None])
-    gravity = np.array(arm.robot.gravity, float)
-    points = np.concatenate([*(line.reshape(-1, 3) for line in pose.lines), np.array([arm.robot.base.translation])])
-    view = views(np.concatenate([points, arm.pose(spread(arm, 8))[:, :3, 3]]), arm)[0]
+    gravity = np.array(shape.arm.robot.gravity, float)
     pairs = [["x", "z"], ["y", "z"], ["x", "y"]]
     if len(named) == 2:
         along_gravity = gravity.any() and named[0] == "xyz"[int(np.argmax(np.abs(gravity)))]
@@ -57,25 +52,24 @@ def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope |
         about = ", about its centre"
         exact = None if exact is None else replace(exact, center=np.zeros_like(exact.center))
         shape = replace(shape, center=np.zeros_like(shape.center))
-    panels = [_at_tip(arm, pose, points, view, shape), *(_by_itself(shape, exact, across, up) for across, up in pairs)]
+    panels = [at_tip(shape), *(_by_itself(shape, exact, across, up) for across, up in pairs)]
     return assemble([replace(panel, title=panel.title + about) for panel in panels], 2)
 
 
-def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid) -> Panel:
+def at_tip(shape: Ellipsoid) -> Panel:
+    """The ellipsoid at the tip of its arm, or at the link frame for which it was computed."""
+    assert shape.arm is not None and shape.q is not None
+    arm = shape.arm if shape.frame == "tip" else shape.arm.replace(tip=Frame(shape.frame, shape.frame))
+    poses = skeleton(arm, shape.q.reshape(1, -1))
+    view = views_of(arm, poses)[0]
     c, edge = shape.shadow(view.matrix @ components(shape.rows, "xyz"))
-    tip = view.matrix @ pose.tip
-    extent = view.extent(points)
     shifted = bool(np.hypot(*c) > 1e-12)
     largest = max(float(np.abs(k * c[:, None] + edge).max()) for k in (0, 1))
-    scale = 0.42 * extent / max(largest, 1e-300)  # m of the picture per unit
+    scale = 0.42 * view.extent(poses[0].points) / max(largest, 1e-300)  # m of the picture per unit
 
     def draw(axes: Axes) -> None:
-        figures.draw_links(axes, view, pose, STEEL, 6, 2, 2)
-        figures.draw_joints(axes, view, pose, STEEL, 6, 1.8, 3)
-        _ellipse(axes, tip, scale * c, scale * edge, shifted)
-        axes.plot(*tip, "o", ms=4.5, color=INK, zorder=6)
-        _ruler(axes, view, scale, largest, shape.units[0])
-        figures.draw_surroundings(axes, arm, view, triad=0.16 * extent)
+        arm_figures.draw(axes, arm, poses, view)
+        _ellipse(axes, view.matrix @ poses[0].tip, scale * c, scale * edge, shifted)
 
     return Panel(f"{arm.name}: {shape.what} at the tip", draw, _key(shifted, None), (5.2, 4.2))
 
@@ -87,22 +81,6 @@ def _ellipse(axes: Axes, at: Array, shift: Array, edge: Array, shifted: bool) ->
     x, y = (at + shift)[:, None] + edge
     axes.fill(x, y, color=WITH, alpha=0.14, lw=0, zorder=3.5)
     axes.plot(x, y, color=WITH, lw=1.7, zorder=5)
-
-
-def _ruler(axes: Axes, view: View, scale: float, largest: float, unit: str) -> None:
-    """A scale bar for accelerations."""
-    with extra("plot", "a figure"):
-        from matplotlib.lines import Line2D
-        from matplotlib.offsetbox import AnchoredOffsetbox, AuxTransformBox, TextArea, VPacker
-
-    power = 10.0 ** np.floor(np.log10(0.6 * largest))
-    value = max(k * power for k in (1, 2, 5) if k * power <= 0.6 * largest)
-    corner = "lower left" if view.scales else "lower right"
-    bar = AuxTransformBox(axes.transData)
-    bar.add_artist(Line2D([0, scale * value], [0, 0], color=INK, lw=1.6, solid_capstyle="butt"))
-    label = TextArea(f"{value:g} {unit}", textprops={"fontsize": 8, "color": INK})
-    box = VPacker(children=[bar, label], align="center", pad=0, sep=3)
-    axes.add_artist(AnchoredOffsetbox(corner, child=box, frameon=False, pad=0.4, borderpad=0.3))
 
 
 def _key(shifted: bool, exact: Polytope | None) -> tuple[tuple[str, str], ...]:
@@ -143,40 +121,7 @@ def _by_itself(shape: Ellipsoid, exact: Polytope | None, across: str, up: str) -
 # -- a motion ------------------------------------------------------------------------------------
 
 
-def along_panels(study: Study, shapes: Ellipsoid) -> list[Panel]:
-    """The ellipsoids at some poses of a motion, and their reach over time beside the acceleration of the motion."""
-    pictures = [_on_the_way(study, shapes)] if sum(row in "xyz" for row in shapes.rows) >= 2 else []
-    return [*pictures, _asked_and_allowed(study, shapes)]
-
-
-def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
-    """The path of the tip with ellipsoids at some poses, their centres shifted by gravity."""
-    arm, path = study.arm, study.tip[0]
-    picked, poses, points = figures.poses_along(study)
-    view = views(points, arm)[0]
-    centers, edges = shapes.shadow(view.matrix @ components(shapes.rows, "xyz"))
-    outlines = [centers[k][:, None] + edges[k] for k in picked]
-    extent = view.extent(points)
-    largest = max(float(np.abs(outline).max()) for outline in outlines)
-    scale = 0.22 * extent / max(largest, 1e-300)  # m of the picture per unit
-
-    def draw(axes: Axes) -> None:
-        for k, pose in enumerate(poses):
-            ends = k in (0, len(poses) - 1)
-            figures.draw_links(axes, view, pose, STEEL if ends else FAINT, 3.5 if ends else 1.4, 1.0, 2 + ends)
-        axes.plot(*(view.matrix @ path.T), color=PATH, lw=1.2, zorder=4)
-        for k, outline in zip(picked, outlines, strict=True):
-            x, y = (view.matrix @ path[k])[:, None] + scale * outline
-            axes.fill(x, y, color=WITH, alpha=0.12, lw=0, zorder=4.5)
-            axes.plot(x, y, color=WITH, lw=1.3, zorder=5)
-            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=PATH, zorder=6)
-        _ruler(axes, view, scale, largest, shapes.units[0])
-        figures.draw_surroundings(axes, arm, view, triad=0.16 * extent)
-
-    return Panel("Along the motion", draw, ((WITH, "ellipsoid"), (PATH, "path of the tip")), (5.2, 4.0))
-
-
-def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
+def acceleration_panel(study: Study, shapes: Ellipsoid) -> Panel:
     """|a| of the tip, the reach of the ellipsoid in that direction, and its longest and shortest radius."""
     t = study.shown.t
     acceleration = study.tip[2] @ components(shapes.rows, "xyz")
@@ -188,13 +133,13 @@ def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
     def draw(axes: Axes) -> None:
         axes.fill_between(t, shapes.radii[:, -1], shapes.radii[:, 0], color=BETWEEN, lw=0)
         axes.plot(t, allowed, color=REACH, lw=1.5)
-        axes.plot(t, size, color=INK, lw=1.5)
+        axes.plot(t, size, color=ASKED, lw=1.5)
         axes.set_ylim(bottom=0)
         figures.time_axis(axes, t, study.events)
 
     words = ("acceleration of the motion", "reach of the ellipsoid in that direction", "its shortest to longest radius")
-    key = tuple(zip((INK, REACH, BETWEEN), words, strict=True))
-    return Panel(f"Acceleration of the tip ({shapes.units[0]})", draw, key, (5.2, 4.0))
+    key = tuple(zip((ASKED, REACH, BETWEEN), words, strict=True))
+    return Panel(f"Acceleration of the tip ({shapes.units[0]})", draw, key, figures.WHOLE)
 
 
 # -- the workspace -------------------------------------------------------------------------------
@@ -244,6 +189,6 @@ def _arm_at_best(axes: Axes, workspace: WorkspaceMap) -> None:
         u, v = plane.place(fine)
         axes.plot(u, v, color="white", lw=4.5, solid_capstyle="round", alpha=0.9, zorder=3)
         axes.plot(u, v, color=INK, lw=2.2, solid_capstyle="round", zorder=4)
-    joints = plane.place(np.concatenate([pose.turns, pose.slides]))
+    joints = plane.place(np.concatenate([pose.seats, pose.pins]))
     axes.plot(*joints, "o", ms=4.5, mfc="white", mec=INK, mew=1.2, zorder=5)
     axes.plot(*plane.place(pose.tip[None]), "o", ms=6, color="#d1702a", mec="white", mew=1.0, zorder=6)

@@ -54,24 +54,16 @@ def with_glyphs(figure: Figure) -> Figure:
 
     for piece in figure.findobj(Text):
         words, families = piece.get_text(), list(piece.get_fontfamily())
-        weight = _weight(piece.get_fontweight())
-        missing = {c for c in words if ord(c) > 127}.difference(*(_drawn_by(f, weight) for f in families))
+        missing = {c for c in words if ord(c) > 127}.difference(*map(_drawn_by, families))
         if not missing:
             continue
         for family in _families():
-            if missing & _drawn_by(family, weight):
+            if missing & _drawn_by(family):
                 families.append(family)
-                missing -= _drawn_by(family, weight)
+                missing -= _drawn_by(family)
         piece.set_fontfamily(families)
         piece.set_text("".join(escaped(c) if c in missing else c for c in words))
     return figure
-
-
-def _weight(weight: str | int) -> int:
-    with extra("plot", "a figure"):
-        from matplotlib.font_manager import weight_dict
-
-    return weight_dict[weight] if isinstance(weight, str) else int(weight)
 
 
 @cache
@@ -84,13 +76,13 @@ def _families() -> tuple[str, ...]:
 
 
 @cache
-def _drawn_by(family: str, weight: int) -> frozenset[str]:
-    """The characters of this family in upright style and this weight."""
+def _drawn_by(family: str) -> frozenset[str]:
+    """The characters of this family in upright style."""
     with extra("plot", "a figure"):
         from matplotlib.font_manager import fontManager, get_font
 
     for entry in fontManager.ttflist:
-        if (entry.name, entry.style, entry.stretch, _weight(entry.weight)) == (family, "normal", "normal", weight):
+        if (entry.name, entry.style, entry.stretch) == (family, "normal", "normal"):
             try:
                 return frozenset(map(chr, get_font(entry.fname).get_charmap()))
             except (OSError, RuntimeError):  # a font that FreeType cannot draw, such as a colour font

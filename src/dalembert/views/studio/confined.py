@@ -13,7 +13,7 @@ from typing import Any
 from dalembert.base.wording import shown
 from dalembert.compiler.kernel import cache
 from dalembert.errors import RobotError
-from dalembert.robot.readers.mjcf_files import places
+from dalembert.robot.readers.mjcf import MjcfFiles
 
 PACKAGE = Path(__file__).parents[2]
 
@@ -44,7 +44,7 @@ def confine(folders: Iterable[Path]) -> None:
 def check_mjcf_paths(path: Path, folder: Path) -> None:
     """Check that an MJCF file refers only to files below the folder, because MuJoCo's compiler opens them itself."""
     root = os.path.realpath(folder)
-    for name, place in places(path, lambda place: place.is_relative_to(root)):
+    for name, place in MjcfFiles(str(path), readable=lambda place: place.is_relative_to(root)).places(str(path)):
         if place is None or not place.is_relative_to(root):
             raise RobotError(
                 f"{path.name} refers to the file {shown(name)}, which is not in the robot's folder; only files below it are read"

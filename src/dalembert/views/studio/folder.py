@@ -23,8 +23,7 @@ class RobotFolder:
         self.root = Path(os.path.realpath(root))
 
     def files(self, suffixes: Collection[str]) -> list[str]:
-        """The names of files with these suffixes, closest to the folder first, within the limits of
-        :mod:`dalembert.views.studio.upload_bounds`."""
+        """The names of files with these suffixes, closest to the folder first, within the limits of ``upload_bounds``."""
         names: list[str] = []
         waiting, visited = [(self.root, 0)], 0
         while waiting and visited < FOLDERS and len(names) < FILES:

@@ -17,8 +17,7 @@ RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
 
 @dataclass
 class Job:
-    """A job. ``number`` distinguishes it from earlier ones; ``result`` is for the page, ``sentence`` is the error
-    message."""
+    """A job. ``number`` distinguishes it from earlier ones; ``result`` is for the page, ``sentence`` the error message."""
 
     kind: str
     number: int

@@ -6,11 +6,13 @@ import contextlib
 import html
 import json
 import re
+import signal
 import socket
 import sys
 import threading
 import time
 import traceback
+import webbrowser
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,19 +20,15 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from dalembert.errors import DalembertError
+from dalembert.views.studio import upload_bounds as bounds
 from dalembert.views.studio.fields import StudioRequest
+from dalembert.views.studio.folder import RobotFolder
 from dalembert.views.studio.gate import Gate
+from dalembert.views.studio.page_tasks import Shown
 from dalembert.views.studio.session import ExistsError, Session
-from dalembert.views.studio.upload_bounds import (
-    BODY_SECONDS,
-    CONNECTIONS,
-    HEAD_SECONDS,
-    JSON_BYTES,
-    PAUSE_SECONDS,
-    STRANGERS,
-)
 from dalembert.views.studio.uploads import kind_of
 
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
 PIECE = 1 << 16  # bytes read at a time
 REFUSED_BYTES = 1 << 20  # of a refused body: bytes that are still read, so that the sender receives the reason
 META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
@@ -55,11 +53,10 @@ class RefusedError(Exception):
 
 
 class StudioServer(ThreadingHTTPServer):
-    """Listens on 127.0.0.1 with a limited number of simultaneous connections, counted separately for those that have
-    shown the token, so that others cannot take their places."""
+    """Listens on 127.0.0.1 with a limited number of connections; those that have shown the token are counted separately."""
 
     daemon_threads = True
-    request_queue_size = STRANGERS
+    request_queue_size = bounds.STRANGERS
 
     def __init__(self, session: Session, port: int = 0) -> None:
         self.session = session
@@ -72,7 +69,7 @@ class StudioServer(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Handle a request in its own thread; if too many have not shown the token, the oldest of them is closed."""
         with self._lock:
-            while len(self._strangers) >= STRANGERS:
+            while len(self._strangers) >= bounds.STRANGERS:
                 oldest = next(iter(self._strangers))
                 del self._strangers[oldest]
                 _let_go(oldest)
@@ -83,7 +80,7 @@ class StudioServer(ThreadingHTTPServer):
         """Whether there is a place for a connection that has shown the token."""
         with self._lock:
             self._strangers.pop(connection, None)
-            free = len(self._known) < CONNECTIONS
+            free = len(self._known) < bounds.CONNECTIONS
             if free:
                 self._known.add(connection)
             return free
@@ -111,14 +108,14 @@ class StudioHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "dalembert"
     sys_version = ""
-    timeout = PAUSE_SECONDS
+    timeout = bounds.PAUSE_SECONDS
 
     def setup(self) -> None:
         """Limit the time that a client may take for the header of its request."""
         super().setup()
         self.left = 0  # bytes of the body not yet read
         self.waits = False  # for permission to send the body
-        self.clock = threading.Timer(HEAD_SECONDS, _let_go, (self.connection,))
+        self.clock = threading.Timer(bounds.HEAD_SECONDS, _let_go, (self.connection,))
         self.clock.daemon = True
         self.clock.start()
 
@@ -208,7 +205,7 @@ class StudioHandler(BaseHTTPRequestHandler):
         if behind is None:
             raise RefusedError(HTTPStatus.NOT_FOUND)
         if not self.server.admit(self.connection):
-            busy = f"the studio is answering {CONNECTIONS} requests already"
+            busy = f"the studio is answering {bounds.CONNECTIONS} requests already"
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
         return behind
 
@@ -218,7 +215,7 @@ class StudioHandler(BaseHTTPRequestHandler):
 
     def _json(self) -> dict[str, Any]:
         self._need_type("application/json")
-        self._at_most(JSON_BYTES, "the request")
+        self._at_most(bounds.JSON_BYTES, "the request")
         content = b"".join(iter(self._pieces(), b""))
         try:
             body = json.loads(content)
@@ -249,16 +246,18 @@ class StudioHandler(BaseHTTPRequestHandler):
         if self.waits:
             self.send_response_only(HTTPStatus.CONTINUE)
             self.end_headers()
-        end = time.monotonic() + BODY_SECONDS
+        end = time.monotonic() + bounds.BODY_SECONDS
 
         def read() -> bytes:
             if time.monotonic() > end:
-                raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, f"the request took longer than {BODY_SECONDS:g} s")
+                raise RefusedError(
+                    HTTPStatus.REQUEST_TIMEOUT, f"the request took longer than {bounds.BODY_SECONDS:g} s"
+                )
             try:
                 piece = self.rfile.read1(min(PIECE, self.left)) if self.left else b""
             except TimeoutError:
                 raise RefusedError(
-                    HTTPStatus.REQUEST_TIMEOUT, f"the request paused for more than {PAUSE_SECONDS:g} s"
+                    HTTPStatus.REQUEST_TIMEOUT, f"the request paused for more than {bounds.PAUSE_SECONDS:g} s"
                 ) from None
             if self.left and not piece:
                 raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is shorter than its stated length")
@@ -311,3 +310,40 @@ def policy_of(text: str) -> str:
     """The Content-Security-Policy in the head of a page; one without scripts if the page has none."""
     policy = META.search(text)
     return f"{STILL if policy is None else html.unescape(policy[1])}; frame-ancestors 'none'"
+
+
+# -- from the start to Ctrl-C ------------------------------------------------------------------------
+
+
+def run_studio(folder: RobotFolder, shown: Shown, port: int, browser: bool, say: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C, SIGTERM or the end of the terminal; ``say`` receives the address once the server is ready."""
+    session = Session(folder, shown)
+    try:
+        server = StudioServer(session, port)
+    except (OSError, OverflowError) as problem:
+        session.close(0.0)
+        raise DalembertError(
+            f"cannot listen on port {port} ({getattr(problem, 'strerror', None) or problem}); choose another with "
+            "--port, or omit it"
+        ) from None
+    before = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, _terminated)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+    thread.start()
+    try:
+        say(server.gate.address)
+        if browser:
+            webbrowser.open(server.gate.opening_address)
+        while True:
+            thread.join(1.0)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        server.shutdown()
+        server.server_close()
+        session.close(bounds.STOP_SECONDS)
+
+
+def _terminated(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)  # the exit status that shells use for a signal

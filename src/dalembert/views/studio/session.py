@@ -1,5 +1,4 @@
-"""The state of the studio and the table of actions that the page can request; each takes a request and returns plain
-data."""
+"""The state of the studio, and the actions that the page can request: each takes a request and returns plain data."""
 
 from __future__ import annotations
 

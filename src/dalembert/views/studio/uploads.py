@@ -1,5 +1,4 @@
-"""Files uploaded by the page, in a temporary folder that is removed when the studio ends, or by the next one if it was
-killed."""
+"""Files uploaded by the page, in a temporary folder that is removed when the studio ends; by the next one if it was killed."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ def kind_of(kind: str, name: str) -> int:
 
 
 class Uploads:
-    """Uploaded files, each in its own folder, so that a robot file finds no other files; an upload replaces one of the
-    same name."""
+    """Uploaded files, each in its own folder, so that a robot file finds no others; an upload replaces one of its name."""
 
     def __init__(self) -> None:
         start, end = FOLDER

@@ -12,10 +12,13 @@ import pickle
 import struct
 import subprocess
 import sys
+import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
+from pkgutil import resolve_name
 from typing import Any, cast
 
 from dalembert.base.files.reader_process import read_exactly, write_all
@@ -26,7 +29,7 @@ LENGTH = struct.Struct("<Q")
 _ENTRY = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from dalembert.views.studio.worker_main import serve
+from dalembert.views.studio.worker import serve
 serve()
 """
 
@@ -36,8 +39,7 @@ class CancelledError(Exception):
 
 
 class Worker:
-    """A process that runs one function, ``"package.module:name"``, called with ``tell`` and arguments that can be
-    pickled."""
+    """A process that runs one function, ``"package.module:name"``, with ``tell`` and arguments that can be pickled."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -56,8 +58,7 @@ class Worker:
             ) from None
 
     def run(self, function: str, arguments: tuple[Any, ...], tell: Tell) -> Any:
-        """The return value of the function; a :class:`DalembertError` that it raises is raised here with the same
-        message."""
+        """The return value of the function; its :class:`DalembertError` is raised here with the same message."""
         into, out = cast(FileIO, self.process.stdin), cast(FileIO, self.process.stdout)
         try:
             send(into, (function, arguments))
@@ -111,3 +112,42 @@ def receive(pipe: FileIO) -> Any:
     """Read an object; EOFError if the pipe ends first."""
     (length,) = LENGTH.unpack(read_exactly(pipe, LENGTH.size))
     return pickle.loads(read_exactly(pipe, length))
+
+
+# -- the process -------------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Read the request and write the answer. Printed output goes to the terminal of the studio."""
+    questions, answers = FileIO(os.dup(0), "r"), FileIO(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    function, arguments = receive(questions)
+    threading.Thread(target=_end_with, args=(questions,), daemon=True).start()
+
+    def tell(words: str, fraction: float) -> None:
+        send(answers, ("progress", (words, fraction)))
+
+    try:
+        send(answers, _answer(function, tell, arguments))
+    except BrokenPipeError:  # the caller has gone
+        os._exit(0)
+
+
+def _answer(function: str, tell: Any, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+    try:
+        return "answer", resolve_name(function)(tell, *arguments)
+    except DalembertError as error:
+        return "refused", str(error)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001  an internal error: the terminal shows the traceback, the page a message
+        traceback.print_exc()
+        return "failed", type(error).__name__
+
+
+def _end_with(questions: FileIO) -> None:
+    """End this process when the pipe of the caller closes."""
+    while questions.read(1):
+        pass
+    os._exit(1)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.base.environment.extras import extra
+
 Points = NDArray[np.floating[Any]]
 Triangles = NDArray[np.integer[Any]]
 FINEST = 2048  # cells along the longest side
@@ -82,8 +84,7 @@ def _sums(groups: Triangles, values: Points) -> Points:
 
 
 def _where_planes_meet(vertices: Points, triangles: Triangles, corners: Triangles, mean: Points) -> Points:
-    """For each cluster, the point closest to the planes of its triangles; undetermined directions keep the cluster's
-    mean."""
+    """For each cluster, the point closest to the planes of its triangles; where undetermined, the cluster's mean."""
     a, b, c = (vertices[triangles[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)  # their length is twice the area, so that large triangles weigh more
     groups, normals, points = corners.T.reshape(-1), np.tile(normals, (3, 1)), np.tile(a, (3, 1))
@@ -95,3 +96,16 @@ def _where_planes_meet(vertices: Points, triangles: Triangles, corners: Triangle
     along = np.einsum("nij,ni->nj", axes, _sums(groups, normals * offsets[:, None]))
     step = np.where(firm, along / np.where(firm, values, 1.0), 0.0)
     return mean + np.einsum("nij,nj->ni", axes, step)
+
+
+def triangles(path: str, most: int) -> tuple[None, dict[str, Any]]:
+    """The triangles of a mesh file, read by trimesh, at most ``most``; run in the helper process."""
+    with extra("meshes", f"{path}: a mesh"):
+        import trimesh
+
+    mesh = trimesh.load_mesh(path)
+    mesh.merge_vertices(merge_tex=True, merge_norm=True)
+    if not len(mesh.faces):
+        return None, {"vertices": np.zeros((0, 3)), "triangles": np.zeros((0, 3), int)}
+    vertices, faces = decimated(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64), most)
+    return None, {"vertices": vertices, "triangles": faces}

@@ -15,8 +15,7 @@ from dalembert.base.files import HTML, check_writable, whole_file
 from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
 from dalembert.views.web.bundle import compressed, encoded, packed, policy, script, style
-from dalembert.views.web.formulations import formulations_of
-from dalembert.views.web.kernels import page_kernels
+from dalembert.views.web.kernels import formulations_of, page_kernels
 from dalembert.views.web.page_equations import equations_data
 from dalembert.views.web.page_model import arm_data, tip_space
 from dalembert.views.web.page_shapes import shapes_of

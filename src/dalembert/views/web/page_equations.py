@@ -1,5 +1,4 @@
-"""The equations of motion of small arms in closed form, in a subset of LaTeX that ``js/formula.js`` converts to
-MathML."""
+"""The equations of motion of small arms in closed form, in a subset of LaTeX that ``js/formula.js`` shows as MathML."""
 
 from __future__ import annotations
 
@@ -31,17 +30,13 @@ def equations_data(arm: Arm) -> dict[str, Any]:
     'The closed forms of an arm with 7 joints are too long to read: they are shown for at most 4 joints.'
     """
     if arm.n > MOST_JOINTS:
-        return _without(
-            f"The closed forms of an arm with {arm.n} joints are too long to read: they are shown for at most "
-            f"{MOST_JOINTS} joints."
-        )
+        words = f"The closed forms of an arm with {arm.n} joints are too long to read"
+        return {"reason": f"{words}: they are shown for at most {MOST_JOINTS} joints."}
     try:
         form: Equations = arm.equations()
         if form.size > MOST_TERMS:
-            return _without(
-                f"B, C and g of this arm have {form.size:,} terms after expansion, which are too many to read: they "
-                f"are shown for at most {MOST_TERMS}."
-            )
+            words = f"B, C and g of this arm have {form.size:,} terms after expansion, which are too many to read"
+            return {"reason": f"{words}: they are shown for at most {MOST_TERMS}."}
         n = range(1, arm.n + 1)
         return {
             "reason": None,
@@ -54,11 +49,7 @@ def equations_data(arm: Arm) -> dict[str, Any]:
         }
     except DalembertError as problem:  # no closed form exists, or SymPy is missing and a friction law needs it
         sentence = str(problem).partition("; ")[0].rstrip(".")
-        return _without(f"{sentence[:1].upper()}{sentence[1:]}.")
-
-
-def _without(reason: str) -> dict[str, Any]:
-    return {"reason": reason}
+        return {"reason": f"{sentence[:1].upper()}{sentence[1:]}."}
 
 
 def _entry(form: Equations, name: str) -> tuple[str, str]:

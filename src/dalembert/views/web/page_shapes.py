@@ -19,8 +19,7 @@ from dalembert.robot.model.robot import Link, Robot
 from dalembert.robot.model.shapes import Shape
 from dalembert.views.web.bundle import encoded
 from dalembert.views.web.decimation import Points, Triangles, decimated
-from dalembert.views.web.design import floats
-from dalembert.views.web.page_model import matrix
+from dalembert.views.web.page_model import floats, matrix
 
 MESH_TRIANGLES = 1_500  # of one mesh
 ROBOT_TRIANGLES = 15_000  # of all meshes together
@@ -110,7 +109,7 @@ class _MeshReader:
         path = mesh_path(file, self.folder)
         with open_bounded(path, MESH_BYTES, "mesh", RobotError):
             _, arrays = ask(
-                "dalembert.views.web.mesh_files:triangles", {"path": str(path), "most": MESH_TRIANGLES},
+                "dalembert.views.web.decimation:triangles", {"path": str(path), "most": MESH_TRIANGLES},
                 where=str(path), reader="trimesh", error=RobotError,
             )  # fmt: skip
         vertices, faces = arrays["vertices"], arrays["triangles"]

@@ -131,8 +131,7 @@ def _loads(loads: LoadTable) -> list[dict[str, list[float]]]:
 
 
 def _instants(name: str, motion: Trajectory) -> Array:
-    """Evenly spaced instants, the knots, and jumps of higher derivatives unless these occur at every sample of a long
-    table."""
+    """Evenly spaced instants, the knots, and jumps of higher derivatives unless every sample of a long table has one."""
     marks = np.array(motion.knots, float)
     if len(motion.breaks) <= INSTANTS:
         marks = np.union1d(marks, motion.breaks)

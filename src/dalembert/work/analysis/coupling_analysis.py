@@ -11,7 +11,7 @@ h_ijk + h_ikj acts on joint i. Here h_ijk is the symmetric choice, c_ijk of S (7
 "nonzero"    nonzero, except possibly at particular configurations: M's reason 3, :meth:`Couplings.at`
 
 Each class is found by evaluating Lagrange's equations at random configurations with numbers that carry their rounding
-error (:mod:`rounded`): with the arm's own numbers, with others of the same structure, and with any of the same tree
+error: with the arm's own numbers, with others of the same structure, and with any of the same tree
 (:mod:`variations`). A coefficient that is not identically zero vanishes at a random draw with probability 0.
 """
 
@@ -26,13 +26,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.base.arrays import DOUBLE, at_once
+from dalembert.base.arrays import DOUBLE, Array, at_once
 from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.mechanics.equations import lagrange
 from dalembert.robot.model.mechanism import Mechanism
-from dalembert.work.analysis.rounded import UNIT, Array, Rounded, stacked
-from dalembert.work.analysis.variations import other_numbers, other_placements
+from dalembert.work.analysis.variations import UNIT, Rounded, other_numbers, other_placements, stacked
 
 if TYPE_CHECKING:
     from dalembert.mechanics.symbols.conditions import Condition

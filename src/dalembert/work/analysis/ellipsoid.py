@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # functions that methods of an ellipsoid delegate to, from the modules that draw it; imported on first use
-DELEGATES = {"plot": "views.report.plots:plot_ellipsoid", "_repr_html_": "views.report.notebook:ellipsoid_html"}
+DELEGATES = {"plot": "views.report.tip_figures:ellipsoid_figure", "_repr_html_": "views.report.notebook:ellipsoid_html"}
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
 FLAT = 1e-9  # relative thickness below which a polytope is flat
 LimitsLike = ArrayLike | str  # numbers, or "arm" for the robot's own

@@ -170,13 +170,15 @@ def _too_large(formulation: str, n: int) -> bool:
     return DEGREE.get(formulation, 0) >= 4 and n > MANY_JOINTS
 
 
-def _costs(
-    jobs: Sequence[tuple[Arm, str]],
-    measure: bool,
-    everything: bool,
-    progress: OfFraction | None,
+def costs_of(
+    jobs: Sequence[tuple[Arm, str]], *, measure: bool = True, everything: bool = False, progress: OfFraction | None = None,
     quantity: str = "inverse_dynamics",
-) -> tuple[Cost, ...]:
+) -> tuple[Cost, ...]:  # fmt: skip
+    """Cost of inverse (or forward) dynamics of every arm by its formulation.
+
+    measure     also compile, and measure the time per state
+    everything  include cases in which tracing and compiling takes long: degree 4 and more than ``MANY_JOINTS`` joints
+    """
     degree = {**DEGREE, **DIRECT}
     work = [arm.n ** (degree[name] - _too_large(name, arm.n) * (not everything) * 3) for arm, name in jobs]
     costs = []
@@ -187,38 +189,21 @@ def _costs(
     return tuple(costs)
 
 
-def compare(
-    arm: Arm,
-    formulations: Sequence[str] = FORMULATIONS,
-    *,
-    measure: bool = True,
-    everything: bool = False,
-    progress: OfFraction | None = None,
-) -> tuple[Cost, ...]:
-    """Cost of inverse dynamics of this arm by each formulation.
-
-    measure     also compile, and measure the time per state
-    everything  include cases in which tracing and compiling takes long: degree 4 and more than ``MANY_JOINTS`` joints
-    """
-    return _costs([(arm, name) for name in formulations], measure, everything, progress)
+def compare(arm: Arm, formulations: Sequence[str] = FORMULATIONS, **options: Any) -> tuple[Cost, ...]:
+    """Cost of inverse dynamics of this arm by each formulation; options as in :func:`costs_of`."""
+    return costs_of([(arm, name) for name in formulations], **options)
 
 
 def growth(
-    joints: Iterable[int] = range(2, 13),
-    formulations: Sequence[str] = GROWING,
-    *,
-    measure: bool = True,
-    everything: bool = False,
-    progress: OfFraction | None = None,
-    quantity: str = "inverse_dynamics",
+    joints: Iterable[int] = range(2, 13), formulations: Sequence[str] = GROWING, **options: Any
 ) -> tuple[Cost, ...]:
-    """Growth of the cost with the number of joints, for the arms of :func:`chain`."""
+    """Growth of the cost with the number of joints, for the arms of :func:`chain`; options as in :func:`costs_of`."""
     arms = [chain(n) for n in joints]
-    return _costs([(arm, name) for name in formulations for arm in arms], measure, everything, progress, quantity)
+    return costs_of([(arm, name) for name in formulations for arm in arms], **options)
 
 
 def direct_growth(joints: Iterable[int] = range(2, 13), **options: Any) -> tuple[Cost, ...]:
-    """Growth of the cost of forward dynamics for every formulation in ``DIRECT``; options as in :func:`growth`."""
+    """Growth of the cost of forward dynamics for every formulation in ``DIRECT``; options as in :func:`costs_of`."""
     return growth(joints, tuple(DIRECT), quantity="forward_dynamics", **options)
 
 

@@ -19,29 +19,21 @@ from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
 from dalembert.base.arrays import Array
 from dalembert.base.per_joint import per_joint
+from dalembert.base.tables.signal_columns import span
 from dalembert.base.wording import counted, shown, some
 from dalembert.errors import DalembertError
+from dalembert.work.logs import signals
 from dalembert.work.logs.checks.impossible_values import MOST, garbage_in, impossible
 from dalembert.work.logs.formats import read
 from dalembert.work.logs.formats.raw import Raw, Request
 from dalembert.work.logs.log_units import sliding_joints
-from dalembert.work.logs.signals import (
-    FEWEST,
-    checked_rate,
-    find,
-    group_of,
-    missing,
-    rows_of,
-    same_count,
-    temperature_of,
-    time_of,
-)
 
 Columns = Mapping[str, str | int | Sequence[str | int]]
 Episodes = str | int | Sequence[int | str]
 
 DELEGATES = {"_repr_html_": "views.report.notebook:log_html"}  # drawing functions, imported on first use
-QUANTITIES = ("t", "q", "qd", "tau", "current", "temperature")
+QUANTITIES = ("t", "q", "qd", "tau", "current", "temperature", "command")
+SIGNALS = ("t", "q", "tau", "qd", "temperature", "command")  # arrays of a log with one row per sample
 POSSIBLE = (-100.0, 1000.0)  # °C: possible temperatures of a drive
 SHUFFLED = 10  # average number of rows between backward steps in time: below it the rows are shuffled
 BEYOND = 1e30  # rad, rad/s, N m: far above any arm, and the square is still finite
@@ -55,6 +47,7 @@ class Log:
     """A run of an arm, on the joint side and in SI units: t (N,), q and tau (N, n), qd (N, n) if logged.
 
     temperature  of the joints (°C), (N, n), if logged
+    command      commanded positions, (N, n), if requested
     notes     findings and repairs, one sentence each
     source    the file that it was read from
     instants  time stamps of all rows of the file, including dropped ones (s); kept: which rows were not dropped
@@ -71,6 +64,7 @@ class Log:
     kept: NDArray[np.intp] | None = None
     parts: tuple[Log, ...] = ()
     temperature: Array | None = None
+    command: Array | None = None
 
     def __len__(self) -> int:
         return len(self.t)
@@ -110,8 +104,7 @@ class Log:
 
     def rows(self, which: slice | NDArray[Any]) -> Log:
         """Some of its rows, by a slice, a mask or their numbers."""
-        signals = ("t", "q", "tau", "qd", "temperature")
-        return replace(self.mapped(lambda x: x[which], *signals), instants=None, kept=None)
+        return replace(self.mapped(lambda x: x[which], *SIGNALS), instants=None, kept=None)
 
     def mapped(self, function: Callable[[Array], Array], *names: str) -> Log:
         """The log with a function of the named signals in place of them, where it has them."""
@@ -135,21 +128,20 @@ def joined(logs: Sequence[Log]) -> Log:
     for log in logs:
         stamps.append(log.t - log.t.min() + at)
         at = float(stamps[-1].max()) + 1.0
-    qd, warm = (_stacked([getattr(log, name) for log in logs], logs) for name in ("qd", "temperature"))
+    qd, warm, command = (
+        _stacked([getattr(log, name) for log in logs], logs) for name in ("qd", "temperature", "command")
+    )
     whole = Log(
         np.concatenate(stamps), np.concatenate([log.q for log in logs]), np.concatenate([log.tau for log in logs]), qd,
-        tuple(note for log in logs for note in log.notes), _named_together([Path(log.source).name for log in logs]),
-        temperature=warm,
+        tuple(note for log in logs for note in log.notes), some([Path(log.source).name for log in logs], 4),
+        temperature=warm, command=command,
     )  # fmt: skip
     parts, end = [], 0
     for log in logs:
-        part, end = whole.rows(slice(end, end + len(log))), end + len(log)
-        instants = None if log.instants is None else log.instants + (part.t[0] - log.t[0])
-        about: dict[str, Any] = {"notes": log.notes, "source": log.source, "instants": instants, "kept": log.kept}
-        about |= {
-            name: getattr(part, name) if getattr(log, name) is not None else None for name in ("qd", "temperature")
-        }
-        parts.append(replace(part, **about))
+        own, end = whole.rows(slice(end, end + len(log))), end + len(log)
+        instants = None if log.instants is None else log.instants + (own.t[0] - log.t[0])
+        views = {name: getattr(own, name) for name in SIGNALS if getattr(log, name) is not None}
+        parts.append(replace(log, instants=instants, **views))
     return replace(whole, parts=tuple(parts))
 
 
@@ -177,6 +169,7 @@ def read_log(
     topic: str | None = None,
     episodes: Episodes | None = None,
     torque_needed: bool = True,
+    commands: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Log:
     """A log for ``arm``: a path, or a dict of arrays ``t, q, qd, tau`` (or ``current`` with ``gains``).
@@ -198,10 +191,11 @@ def read_log(
     episodes      episodes of a LeRobot dataset to read: "0:5" (0 to 4), "1,4:6", a number or a list of numbers; all
                   by default. Each is a separate run, and several are joined
     torque_needed False accepts a log without torques (its tau is NaN)
+    commands      True reads the commanded positions too, which the log must then have
     progress      called with the fraction read
     """
     if isinstance(source, Log):
-        same_count(arm, source.q.shape[1], source.source)
+        signals.same_count(arm, source.q.shape[1], source.source)
         return source
     wanted, unit = dict(columns or {}), ({} if time_unit is None else {"t": time_unit}) | dict(units or {})
     for option, given in (("columns", wanted), ("units", unit)):
@@ -211,13 +205,18 @@ def read_log(
                     f"{option} names '{group}', which is not a quantity of a log; known quantities are {', '.join(QUANTITIES)}"
                 )
     raw = raw_of(source, arm, topic, progress, episodes)
-    rate = checked_rate(rate)
-    quantities = {group: find(raw, group, wanted.get(group), rate) for group in QUANTITIES}
-    t = time_of(raw, quantities["t"], unit.get("t"), rate, rows_of(raw, quantities["q"], arm.n))
+    rate = signals.checked_rate(rate)
+    quantities = {group: signals.find(raw, group, wanted.get(group), rate) for group in QUANTITIES}
+    t = signals.time_of(raw, quantities["t"], unit.get("t"), rate, signals.rows_of(raw, quantities["q"], arm.n))
+    if not commands:
+        del quantities["command"]
+    elif quantities["command"] is None:
+        raise signals.missing(raw, "command", "commanded positions (command)")
+    unit.setdefault("command", unit.get("q", ""))
     if gains is None and quantities["tau"] is not None:
         del quantities["current"]
     arrays = {
-        group: group_of(raw, group, quantity, arm, len(t), joint_names, unit.get(group))
+        group: signals.group_of(raw, group, quantity, arm, len(t), joint_names, unit.get(group) or None)
         for group, quantity in quantities.items()
         if group not in ("t", "temperature") and quantity is not None
     }
@@ -226,18 +225,18 @@ def read_log(
         warm = None  # temps are times in French and temperatures in English
     if warm is not None:
         try:
-            arrays["temperature"] = temperature_of(raw, warm, arm, len(t), joint_names, unit.get("temperature"))
+            arrays["temperature"] = signals.temperature_of(raw, warm, arm, len(t), joint_names, unit.get("temperature"))
         except DalembertError as problem:
             if "temperature" in wanted or "temperature" in unit:
                 raise
             raw.notes.append(f"{str(problem).rstrip('.')}; the temperature is ignored")
     if "q" not in arrays:
-        raise missing(raw, "q", "joint positions (q)")
+        raise signals.missing(raw, "q", "joint positions (q)")
     with np.errstate(over="ignore", invalid="ignore"):  # overflow gives infinities, which are reported
         _torque_from_current(raw, arrays, gains, arm.n, wanted)
     if "tau" not in arrays:
         if torque_needed:
-            raise missing(raw, "tau", "joint torques (tau), nor a current with drive gains")
+            raise signals.missing(raw, "tau", "joint torques (tau), nor a current with drive gains")
         arrays["tau"] = np.full_like(arrays["q"], np.nan)
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
     with np.errstate(all="ignore"):  # LAPACK divides by zero when it computes a determinant of 0
@@ -293,20 +292,15 @@ def episodes_of(episodes: Episodes) -> tuple[tuple[int, int], ...]:
     words = (
         episodes.split(",") if isinstance(episodes, str) else episodes if isinstance(episodes, Sequence) else [episodes]
     )
-    stretches = []
-    for word in words:
-        start, colon, end = (part.strip() for part in str(word).partition(":"))
-        numbers = all(x.isascii() and x.isdecimal() and len(x) < 10 for x in (start, end) if x) and bool(start or colon)
-        first = int(start or 0) if numbers else 0
-        last = int(end or LAST_EPISODE) if colon and numbers else first + 1
-        if not numbers or not first < last or isinstance(word, bool):
-            raise DalembertError(
-                f"episodes is {shown(episodes)}; give numbers from 0, such as '0:5' (0 to 4), '1,4:6' or [0, 2]"
-            )
-        stretches.append((first, last))
+    spans = [span(word) for word in words]
+    stretches = tuple((first, LAST_EPISODE if end is None else end) for first, end in filter(None, spans))
+    if None in spans or not all(first < end for first, end in stretches):
+        raise DalembertError(
+            f"episodes is {shown(episodes)}; give numbers from 0, such as '0:5' (0 to 4), '1,4:6' or [0, 2]"
+        )
     if not stretches:
         raise DalembertError("episodes is empty; omit it to read all, or give numbers from 0, such as '0:5'")
-    return tuple(stretches)
+    return stretches
 
 
 def _torque_from_current(
@@ -352,6 +346,8 @@ def _to_joint_side(
     for name in motor_side:
         if name in arrays:
             arrays[name] = arrays[name] @ A if name == "tau" else arrays[name] @ np.linalg.inv(A).T
+        if name == "q" and "command" in arrays:
+            arrays["command"] = arrays["command"] @ np.linalg.inv(A).T
     raw.note(f"{', '.join(motor_side)} were converted from the motor side to the joint side")
 
 
@@ -369,6 +365,7 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
     if not torque_needed:  # garbage in the torques does not cost any row
         tau = np.where(impossible(tau), np.nan, tau)
     needed = {"q": q} | ({} if qd is None else {"qd": qd}) | ({"tau": tau} if torque_needed else {})
+    needed |= {"command": arrays["command"]} if "command" in arrays else {}
     rows = np.flatnonzero(_whole(raw, t, needed, arm))
     rows = rows[_in_order(raw, t[rows])]
     same_time = np.diff(t[rows]) == 0
@@ -386,7 +383,7 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
             "is t rounded?"
         )
     rows = np.concatenate([rows[:1], rows[1:][~(repeated | crowded)]])
-    if len(rows) < FEWEST:
+    if len(rows) < signals.FEWEST:
         raise raw.wrong(f"only {len(rows)} of {len(t)} rows differ from one another")
     back = int((np.diff(t[rows]) < 0).sum())
     if back:
@@ -394,19 +391,8 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
     q = _unwrapped(raw, arm, t[rows], q[rows])
     warm = _filled(raw, t, arrays.get("temperature"), rows)
     qd = None if qd is None else qd[rows]
-    return Log(t[rows], q, tau[rows], qd, tuple(raw.notes), raw.source, t, rows, temperature=warm)
-
-
-def _named_together(names: Sequence[str]) -> str:
-    """The name of several runs; the dataset of several episodes is named only once.
-
-    >>> _named_together(["a.csv", "b.csv"]), _named_together(["arm, episode 0", "arm, episode 3"])
-    ('a.csv, b.csv', 'arm, episodes 0, 3')
-    """
-    datasets = {name.rpartition(EPISODE)[0] for name in names}
-    if len(datasets) > 1 or "" in datasets:
-        return some(list(names), 4)
-    return f"{datasets.pop()}{EPISODE.rstrip()}s {some([name.rpartition(EPISODE)[2] for name in names], 4)}"
+    command = None if "command" not in arrays else arrays["command"][rows]
+    return Log(t[rows], q, tau[rows], qd, tuple(raw.notes), raw.source, t, rows, temperature=warm, command=command)
 
 
 def _filled(raw: Raw, t: Array, temperature: Array | None, rows: NDArray[np.intp]) -> Array | None:
@@ -419,12 +405,12 @@ def _filled(raw: Raw, t: Array, temperature: Array | None, rows: NDArray[np.intp
         raw.note("the temperature of a joint contains no plausible number; the temperature is ignored")
         return None
     filled = temperature[rows]
-    missing = ~good[rows]
-    for j in np.flatnonzero(missing.any(axis=0)):
+    gaps = ~good[rows]
+    for j in np.flatnonzero(gaps.any(axis=0)):
         there = np.flatnonzero(good[:, j])
-        filled[missing[:, j], j] = np.interp(rows[missing[:, j]], there, temperature[there, j])
-    if missing.any():
-        raw.note(f"the temperature is missing in {int(missing.any(axis=1).sum())} rows and was interpolated there")
+        filled[gaps[:, j], j] = np.interp(rows[gaps[:, j]], there, temperature[there, j])
+    if gaps.any():
+        raw.note(f"the temperature is missing in {int(gaps.any(axis=1).sum())} rows and was interpolated there")
     return filled
 
 
@@ -475,7 +461,7 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array], arm: Arm) -> NDArray
     numbers: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
     whole = numbers & ~garbage
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
-    if whole.sum() < FEWEST:
+    if whole.sum() < signals.FEWEST:
         raise raw.wrong(
             f"only {int(whole.sum())} of {len(t)} rows consist of numbers throughout; rows with NaN, inf or empty "
             f"cells: {counts}"

@@ -38,13 +38,18 @@ class SignalColumns:
 
 def missing(raw: Raw, group: str, what: str) -> DalembertError:
     """The error for a quantity that a file does not contain."""
+    without = (
+        "; without torques, measured='position' (--measured position) identifies from positions"
+        if group == "tau"
+        else ""
+    )
     if raw.roles and group == "tau":
         return raw.wrong(
             f"this LeRobot dataset has no {what}; its features are {raw.contents}; record torques or motor currents, such "
-            "as observation.effort, or name the feature that holds them with columns (--column tau=NAME)"
+            f"as observation.effort, or name the feature that holds them with columns (--column tau=NAME){without}"
         )
     return raw.wrong(
-        f"it has no {what}; it has {raw.contents}; name the right one with columns (--column {group}=NAME)"
+        f"it has no {what}; it has {raw.contents}; name the right one with columns (--column {group}=NAME){without}"
     )
 
 

@@ -20,7 +20,8 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.base.environment.progress import Progress, part_of, silent
 from dalembert.compiler.graph.program import repeat
-from dalembert.compiler.quantities.rollouts import Plan, piece_kernels, rollout, setting_of
+from dalembert.compiler.quantities.rollouts import piece_kernels
+from dalembert.compiler.quantities.step_program import Plan, rollout, setting_of
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.mechanics.coordinates.variable_parameters import with_parameters
 from dalembert.mechanics.equations.friction import static
@@ -63,22 +64,22 @@ class ContactDynamics:
         return {name: value[..., None, :] for name, value in values.items()} if index is None else values
 
     def accelerate(
-        self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, Array] | None
+        self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, ...] | None
     ) -> Array:
         """q̈; x replaces q in the equations of motion."""
         if modes is None:
             return self.pieces["accelerate"](x, qd, *given, *constants.values())
         known = [constants[key] for key in self.load_takes]
         loads = self.pieces["load"](x, qd, *given, *known)
-        return self.pieces["solve"](*loads[:2], *modes, *loads[2:], *known)
+        return self.pieces["solve"](*loads, *modes, *known)
 
     def push(
-        self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, Array]
+        self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, ...]
     ) -> tuple[Array, Array]:
         """Torque on every held contact, and the static levels of all contacts, forward and then backward."""
         known = [constants[key] for key in self.load_takes]
         loads = self.pieces["load"](x, qd, *given, *known)
-        return self.pieces["bear"](*loads[:2], *modes, *loads[2:], *known)[1], self.levels(constants, loads)
+        return self.pieces["bear"](*loads, *modes, *known)[1], self.levels(constants, loads)
 
     def levels(self, constants: dict[str, Array], loads: Sequence[Array]) -> Array:
         """Static levels of all contacts, forward and then backward, for one state of the batch."""
@@ -165,7 +166,7 @@ class _Flight:
         self.n = task.arm.n
         self.constants = dynamics.constants(index)
         self.step = 0  # index of the grid step whose torque and reference apply
-        self.held, self.way, self.slide = (np.zeros(dynamics.contacts) for _ in range(3))
+        self.held, self.way, self.dry = (np.zeros(dynamics.contacts) for _ in range(3))
         self.levels = np.zeros(2 * dynamics.contacts)
         self.place = Place(task.arm, task.q0[index])
         self.bounds = dynamics.setting.stops if task.limits is None else task.limits
@@ -219,14 +220,14 @@ class _Flight:
             dynamics.load(memory, at, self.given(t, q, at, memory["qd"]))
         dynamics.perform("pivot", memory)
         self.held, self.way = memory["held"], memory["way"]
-        self.slide = memory["way" if dynamics.varies else "dry"]
+        self.dry = memory["dry"]
         self.levels = dynamics.levels(self.constants, [memory.get("levels1", self.levels)])
         return np.concatenate([q, memory["qd"]])
 
     def _until_event(self, t: float, end: float, x: Array) -> tuple[float, Array, Array]:
         """(t, x, still) at the next event or at the end; records on the way are stored."""
         n, dynamics, constants = self.n, self.dynamics, self.constants
-        modes = (self.held, self.slide) if dynamics.eventful else None
+        modes = (self.held, self.way, self.dry) if dynamics.eventful else None
 
         def slope(at: float, y: Array) -> Array:
             q, qd = y[:n], y[n:]
@@ -354,7 +355,7 @@ class _Flight:
         n, x = self.n, self._placed(y)
         each = [self.given(*state) for state in zip(t, y[:, :n], x, y[:, n:], strict=True)]
         given = tuple(np.stack(values) for values in zip(*each, strict=True))
-        push, levels = self.dynamics.push(x, y[:, n:], given, self.constants, (self.held, self.slide))
+        push, levels = self.dynamics.push(x, y[:, n:], given, self.constants, (self.held, self.way, self.dry))
         forward, backward = np.split(levels, 2, axis=-1)
         above, below = forward - push, backward + push
         for i in range(self.dynamics.contacts):

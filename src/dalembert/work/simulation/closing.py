@@ -10,7 +10,8 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, which_state
-from dalembert.compiler.quantities.rollouts import Plan, piece_kernel
+from dalembert.compiler.quantities.rollouts import piece_kernel
+from dalembert.compiler.quantities.step_program import Plan
 from dalembert.errors import ClosureError
 from dalembert.mechanics.coordinates.triangles import Triangle
 from dalembert.mechanics.motion.dry_friction import clearance_count

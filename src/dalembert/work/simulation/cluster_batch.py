@@ -33,9 +33,10 @@ class Part:
     first: int
     last: int
 
-    def of(self, values: Array, own: int) -> Array:
-        """The values of these states; values have ``own`` axes behind those of the batch, which may be fewer, or of
-        length 1."""
+    def of(self, values: Any, own: int) -> Any:
+        """The values of these states; ``own`` axes follow those of the batch, which may be fewer, or of length 1."""
+        if values is None:
+            return None
         axis = values.ndim - own - len(self.batch) + self.axis
         if axis < 0 or values.shape[axis] == 1:
             return values
@@ -44,19 +45,15 @@ class Part:
     def task(self, task: Task) -> Task:
         """The simulation of these states."""
         bases, controller = task.base_function, copy(task.controller)
-        if controller is not None and controller.pose is not None:
+        if controller is not None:
             controller.pose = self.of(controller.pose, 1)
-        optional: dict[str, Any] = {
-            name: None if values is None else self.of(values, 2)
-            for name, values in (("torques", task.torques), ("wrenches", task.wrenches), ("bases", task.bases))
-        }
         batch = list(self.batch)
         batch[self.axis] = self.last - self.first
         return replace(
             task, q0=self.of(task.q0, 1), qd0=self.of(task.qd0, 1), batch=tuple(batch), controller=controller,
             constants={name: self.of(values, 1) for name, values in task.constants.items()},
-            learned=None if task.learned is None else self.of(task.learned, 1),
-            base_function=None if bases is None else lambda t: self.of(bases(t), 1), **optional,
+            torques=self.of(task.torques, 2), wrenches=self.of(task.wrenches, 2), bases=self.of(task.bases, 2),
+            learned=self.of(task.learned, 1), base_function=None if bases is None else lambda t: self.of(bases(t), 1),
         )  # fmt: skip
 
 

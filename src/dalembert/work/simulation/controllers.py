@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, double
+from dalembert.compiler.foreign.libraries import tracked
 from dalembert.compiler.quantities import machine
 from dalembert.compiler.quantities.joints import JOINTS
 from dalembert.compiler.quantities.rollouts import ROLLOUTS
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.mechanics.motion.stepping import smooth
+from dalembert.mechanics.coordinates.pulled import smooth
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
 from dalembert.work.identification.fitting.parameter_set import Parameter, ParameterSet
 from dalembert.work.trajectory.planning.time_breaks import breaks_of_motion
@@ -39,14 +40,14 @@ class Controller:
 
     law = ""
     what = "motion"
-    words = ("kp", "kd")  # names of the law's two gains
+    words: tuple[str, ...] = ("kp", "kd")  # names of the law's two gains, and of its other constants
     constants: tuple[str, ...] = ("kp", "kd")  # arguments that are passed to the compiled law once
     memoryless = ""  # the equivalent law without adaptation
     push: Array | None = None  # the wrench (6,) that the motion exerts at the tip during a stage
     tracks = True  # whether there is a motion or a pose to compare with
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any, model: Arm | None = None) -> None:
-        self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=True))
+        self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=False))
         self.motion: Callable[[Array], tuple[Array, Array, Array]] | None = None
         self.pose: Array | None = None
         if callable(reference):
@@ -65,7 +66,9 @@ class Controller:
         model = "" if self.model is None else f", model {self.model!r:.60}"
         return f"<{type(self).__name__}: gains {' and '.join(self.words)}, follows {reference}{model}>"
 
-    def _gain(self, name: str, value: ArrayLike) -> Array:
+    def _gain(self, name: str, value: Any) -> Any:
+        if tracked(value):  # which da.simulate takes as it is
+            return value
         gain = double(name, value)
         if not np.all(np.isfinite(gain)) or np.any(gain < 0):
             raise ShapeError(f"{type(self).__name__}: {name} must be finite and not negative")
@@ -79,8 +82,8 @@ class Controller:
 
     def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
         """The :attr:`constants` for an arm, (…, n) each."""
-        values = zip(self.constants, self.words, (self.kp, self.kd), strict=False)
-        return {name: self._sized(word, gain, arm.n) for name, word, gain in values}
+        own = zip(self.constants, self.words, strict=False)
+        return {name: self._sized(word, getattr(self, name), arm.n) for name, word in own}
 
     def followed(self, t: Array, n: int) -> tuple[Array, Array, Array]:
         """(q, qd, qdd) of the motion at the times t: (…, N, n) each."""
@@ -193,8 +196,7 @@ def _geometry(arm: Arm) -> Any:
 
 
 class PD(Controller):
-    """PD control with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇), where g includes springs and
-    offsets.
+    """PD control with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); g includes springs and offsets.
 
     target  a pose (…, n) to move to and hold, or a motion to follow
     model   the arm whose gravity is compensated; by default the simulated arm
@@ -342,15 +344,14 @@ class Adaptive(Controller):
             gains["gamma"] = self._sized("gamma", self.gamma, len(self.names(arm, friction)))
         return gains
 
-    def _adapted(self, arm: Arm, friction: bool) -> tuple[ParameterSet, tuple[int, ...], Array]:
-        """(a set, indices of its adapted parameters, initial values of these or of their combinations)."""
-        if isinstance(self.adapted_set, ParameterSet):
-            adapted = tuple(range(self.adapted_set.size))
-            self._check([self.adapted_set.members[k] for k in adapted], friction)
-            return self.adapted_set, adapted, self.adapted_set.values
-        base = self.adapted_set or self._base(self.model or arm, friction)
-        self._check([base.parameters.members[k] for k in base.independent], friction)
-        return base.parameters, base.independent, base.values
+    def _adapted(self, arm: Arm, friction: bool) -> tuple[tuple[int, ...], tuple[str, ...], Array]:
+        """Of the adapted parameters, or of their combinations: columns of ``arm.regressor``, names, and initial values."""
+        known: Any = self.adapted_set or self._base(self.model or arm, friction)
+        whole = isinstance(known, ParameterSet)
+        parameters, adapted = (known, range(known.size)) if whole else (known.parameters, known.independent)
+        self._check([parameters.members[k] for k in adapted], friction)
+        columns = tuple(int(parameters.sources[k]) for k in adapted)
+        return columns, tuple(parameters.names[k] for k in adapted), known.values
 
     def _base(self, model: Arm, friction: bool) -> BaseParameters:
         """Base parameters of the links, and of friction if it acts; rotor inertias are known from data sheets."""
@@ -382,15 +383,11 @@ class Adaptive(Controller):
 
     def columns(self, arm: Arm, friction: bool = True) -> tuple[int, ...]:
         """The columns of ``arm.regressor`` whose parameters are adapted."""
-        if self.law == "passivity":
-            return ()
-        parameters, adapted, _ = self._adapted(arm, friction)
-        return tuple(int(parameters.sources[k]) for k in adapted)
+        return () if self.law == "passivity" else self._adapted(arm, friction)[0]
 
     def names(self, arm: Arm, friction: bool = True) -> tuple[str, ...]:
         """Names of the adapted parameters."""
-        parameters, adapted, _ = self._adapted(arm, friction)
-        return tuple(parameters.names[k] for k in adapted)
+        return self._adapted(arm, friction)[1]
 
     def initial(self, arm: Arm, friction: bool = True) -> Array:
         """Initial π̂: (p,)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,33 +107,28 @@ class Sampling:
         return np.unique(np.concatenate(self.instants(duration)))
 
 
-class Measurement:
-    """Measurements of the state by a sampled controller, sample by sample."""
+def measurement(sampling: Sampling, q0: Array, qd0: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """A function of the state at one sample after the other: the measured positions and velocities, (…, n) each."""
+    counts, rate, cutoff = sampling.counts, sampling.rate, sampling.filter
+    if counts is None:
+        return lambda q, qd: (q, qd)
 
-    def __init__(self, sampling: Sampling, q0: Array, qd0: Array) -> None:
-        self.sampling = sampling
-        self.last = self._counted(q0 - qd0 / sampling.rate)  # one period before the first sample
-        self.speed: Array | None = None
+    def counted(q: Array) -> Array:
+        return np.round(q * counts) / counts
 
-    def _counted(self, q: Array) -> Array:
-        counts = self.sampling.counts
-        return q if counts is None else np.round(q * counts) / counts
+    last, speed = counted(q0 - qd0 / rate), None  # one period before the first sample
 
-    def __call__(self, q: Array, qd: Array) -> tuple[Array, Array]:
-        """The measured positions and velocities at the next sample: (…, n) each."""
-        sampling = self.sampling
-        if sampling.counts is None:
-            return q, qd
-        seen = self._counted(q)
-        difference = (seen - self.last) * sampling.rate
-        self.last = seen
-        if sampling.filter is None or self.speed is None:
-            self.speed = difference
+    def measured(q: Array, qd: Array) -> tuple[Array, Array]:
+        nonlocal last, speed
+        seen = counted(q)
+        difference, last = (seen - last) * rate, seen
+        if cutoff is None or speed is None:
+            speed = difference
         else:
-            self.speed = self.speed - math.expm1(-2 * math.pi * sampling.filter / sampling.rate) * (
-                difference - self.speed
-            )
-        return seen, self.speed
+            speed = speed - math.expm1(-2 * math.pi * cutoff / rate) * (difference - speed)
+        return seen, speed
+
+    return measured
 
 
 def sampling_of(arm: Arm, rate: Any, delay: Any, encoder: Any, velocity_filter: Any) -> Sampling | None:

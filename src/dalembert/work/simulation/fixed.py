@@ -41,8 +41,7 @@ def from_python(task: Task) -> bool:
 def fixed_steps(
     task: Task, progress: Progress = silent, threads: int | None = None, loop: CompiledLoop | None = None
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records, (*batch, records, n) each, and the estimates of an adaptive law, if any: (*batch,
-    records, p).
+    """(q, qd) at the records, (*batch, records, n) each, and any estimates of an adaptive law, (*batch, records, p).
 
     loop  the compiled loop of the task, if it is known from an earlier run
     """

@@ -19,8 +19,7 @@ from dalembert.errors import DalembertError
 from dalembert.work.simulation.controllers import Controller
 from dalembert.work.simulation.recorded import RecordedTorque
 from dalembert.work.simulation.task import SimulationRequest
-from dalembert.work.trajectory.planning.events import body_of
-from dalembert.work.trajectory.planning.motion_loads import together
+from dalembert.work.trajectory.planning.events import body_of, together
 from dalembert.work.trajectory.planning.time_breaks import breaks_of
 
 
@@ -79,7 +78,8 @@ def stages_of(arm: Arm, request: SimulationRequest) -> list[Stage] | None:
         wrench = None if loads.wrench is None or not loads.wrench[row].any() else loads.wrench[row]
         key = b"" if payload is None else payload.tobytes()
         if key not in arms:
-            arms[key] = _holding(arm, None if payload is None else body_of(payload))
+            body, own = None if payload is None else body_of(payload), arm.robot.payload
+            arms[key] = arm if body is None else arm.replace(payload=body if own is None else own + body)
         control = torque.later(start) if recorded else copy(torque)
         if not recorded:
             control.motion = _Later(motion, start)
@@ -104,10 +104,3 @@ def _merged(loads: Any, duration: float) -> tuple[list[float], list[int]]:
             edges.append(edge)
             rows.append(k)
     return [*edges, duration], rows
-
-
-def _holding(arm: Arm, body: Any) -> Arm:
-    """The arm with a body at its tip in addition to its own payload."""
-    if body is None:
-        return arm
-    return arm.replace(payload=body if arm.robot.payload is None else arm.robot.payload + body)

@@ -1,4 +1,4 @@
-"""Recorded torques over time, from a file or an array, applied without feedback."""
+"""Recorded torques over time, from a file or an array, applied without feedback; and initial states from a file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
+from dalembert.base.tables.signal_columns import factors
 from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.work.logs.log import Columns
+from dalembert.work.logs.formats.raw import Raw
+from dalembert.work.logs.log import Columns, raw_of
+from dalembert.work.logs.log_units import sliding_joints
+from dalembert.work.logs.signals import SignalColumns, find, joint_order, numeric, same_count
 from dalembert.work.simulation.controllers import Controller
 from dalembert.work.trajectory.planning.events import Event, LoadTable, PayloadEvent, WrenchEvent
 from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
@@ -91,24 +95,20 @@ class RecordedTorque(Controller):
     @property
     def breaks(self) -> Array:
         """Times at which the torque is not smooth: all of them."""
-        instants: Array = np.unique(self.t)
-        return instants
+        return np.unique(self.t)
 
     def at(self, t: ArrayLike) -> Array:
         """Torque at the times t (…): (…, n) in N m."""
         times = np.asarray(t, float)
         if self.between == "held":
-            rows: Any = self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
-            return rows
-        tau: Any = np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
-        return tau
+            return self.tau[np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, None)]
+        return np.stack([np.interp(times, self.t, column) for column in self.tau.T], axis=-1)
 
     def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
         """[0, 0, τ] at the times t: (N, 3n)."""
         if self.tau.shape[1] != arm.n:
             raise ShapeError(f"tau has shape {self.tau.shape}, but arm '{arm.name}' has {arm.n} joints")
-        reference: Array = np.concatenate([np.zeros((len(t), 2 * arm.n)), self.at(t)], axis=-1)
-        return reference
+        return np.concatenate([np.zeros((len(t), 2 * arm.n)), self.at(t)], axis=-1)
 
     def __repr__(self) -> str:
         return (
@@ -124,8 +124,7 @@ def read_torques(
     columns: Columns | None = None,
     units: Mapping[str, str] | None = None,
 ) -> RecordedTorque:
-    """The torques tau1 … taun over t in a table, such as ``dalembert torques -o`` or ``motion.save(arm=…)``
-    writes.
+    """The torques tau1 … taun over t in a table, such as ``dalembert torques -o`` or ``motion.save(arm=…)`` writes.
 
     between  "linear" or "held", as for :class:`RecordedTorque`
     columns, units   as for :func:`dalembert.read_trajectory`
@@ -144,3 +143,36 @@ def read_torques(
     t, groups, events = torques_in(path, arm, Stated.of(columns, units))
     first = {group: values[0] for group, values in groups.items()}
     return RecordedTorque(t, groups["tau"], between, q0=first.get("q"), qd0=first.get("qd"), events=events)
+
+
+def read_states(path: str | os.PathLike[str], arm: Arm) -> tuple[Array, Array | None]:
+    """(q, qd) of N states in a table with columns q1 … qn and, optionally, qd1 … qdn: (N, n) each, in rad and rad/s.
+
+    A CSV file with a header, an npz file with arrays q and qd, or any other log format; joint names and units in
+    the header are interpreted as for logs. Without velocities, qd is None.
+
+    >>> import tempfile, dalembert as da
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = open(f"{folder}/states.csv", "w").write("q1,q2\\n0.1,0.2\\n0.3,0.4\\n")
+    ...     read_states(f"{folder}/states.csv", da.load("planar-2r"))[0].tolist()
+    [[0.1, 0.2], [0.3, 0.4]]
+    """
+    raw = raw_of(path, arm)
+    q, qd = find(raw, "q", None), find(raw, "qd", None)
+    if q is None:
+        raise raw.wrong(f"it has no positions: columns q1 … q{arm.n} or an array q are required; it has {raw.contents}")
+    positions, speeds = _values(raw, arm, "q", q), None if qd is None else _values(raw, arm, "qd", qd)
+    if speeds is not None and len(speeds) != len(positions):
+        raise raw.wrong(f"it has {len(positions)} rows of q but {len(speeds)} of qd; the numbers must be equal")
+    return positions, speeds
+
+
+def _values(raw: Raw, arm: Arm, group: str, columns: SignalColumns) -> Array:
+    values: Any = numeric(raw, columns)
+    values = values.reshape(-1, 1) if values.ndim == 1 and arm.n == 1 else np.atleast_2d(values)
+    units = list(columns.units) or [columns.unit] * values.shape[-1]
+    if columns.joints is not None:
+        order, _ = joint_order(raw.source, "table", columns.joints, arm, "")
+        values, units = values[:, order], [units[k] for k in order]
+    same_count(arm, values.shape[-1], raw.source, group)
+    return np.asarray(values * factors(raw.source, group, units, sliding_joints(arm))[0], np.float64)

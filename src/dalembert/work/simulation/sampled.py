@@ -22,10 +22,12 @@ from dalembert.compiler.quantities.rollouts import rollout_kernel
 from dalembert.mechanics.motion.methods import METHODS
 from dalembert.work.simulation.adaptive import ContactDynamics, Stepping, adaptive
 from dalembert.work.simulation.closing import Place
-from dalembert.work.simulation.drive_behaviour import Measurement
+from dalembert.work.simulation.drive_behaviour import measurement
 from dalembert.work.simulation.fixed import COST, FEW, LATEST, CompiledLoop, check_step, fixed_steps, from_python
 from dalembert.work.simulation.task import Task, check_limits
 from dalembert.work.trajectory.planning.time_breaks import nearest
+
+Move = Callable[[int, int], None]  # over the steps from the first up to but excluding the last
 
 BLOCK = 256  # periods between two checks, and between two updates of the progress bar
 
@@ -41,20 +43,15 @@ def sampled(task: Task, by: Stepping, progress: Progress = silent) -> tuple[Arra
     bounds = np.unique(np.concatenate([[0], inner[inner < len(whole.h)], [len(whole.h)]]))
     takes = np.isin(bounds[:-1], samples)  # whether a sample is taken at the beginning of a period
     acting = np.maximum(np.searchsorted(arrivals, bounds[:-1], side="right") - 1, 0)  # the sample whose torque acts
-    measure, law = (
-        Measurement(task.sampling, task.q0, task.qd0),
-        task.sampled_law(whole.t[samples[samples < len(whole.h)]]),
-    )
+    measure = measurement(task.sampling, task.q0, task.qd0)
+    law = task.sampled_law(whole.t[samples[samples < len(whole.h)]])
     place, learned = Place(task.arm, task.q0), task.initial_estimate
     states = [np.empty((*task.batch, len(whole.t), size)) for size in (task.arm.n, task.arm.n, learned.shape[-1])]
     for part, first in zip(states, (task.q0, task.qd0, learned), strict=True):
         part[..., 0, :] = first
     q, qd, estimates = states
-    move: Callable[[int, int], None] = (
-        _Between(driven, q, qd, by)
-        if by.solver or from_python(driven) or METHODS[driven.plan.method].symplectic
-        else _CompiledBetween(driven, q, qd, by.threads)
-    )
+    on_its_own = by.solver or from_python(driven) or METHODS[driven.plan.method].symplectic
+    move = _simulated_between(driven, q, qd, by) if on_its_own else _compiled_between(driven, q, qd, by.threads)
     computed: list[Array] = []  # one per sample
     checked = 0
     with np.errstate(all="ignore"):
@@ -78,56 +75,47 @@ def sampled(task: Task, by: Stepping, progress: Progress = silent) -> tuple[Arra
     return (*at_records[:2], torques, *(at_records[2:] if task.plan.columns else ()))
 
 
-class _CompiledBetween:
-    """Moves the arm over some steps in one call of the compiled loop, from record to record."""
+def _compiled_between(task: Task, q: Array, qd: Array, threads: int | None) -> Move:
+    """A function that moves the arm over some steps in one call of the compiled loop, from record to record."""
+    program, kernel = task.rollout.program, rollout_kernel(task.arm.mechanism, task.plan)
+    constants, given = [task.constants[x] for x in program.constant], task.given(0, task.steps)
+    stepwise = [given[x] for x in program.stepwise]
+    cost = COST * sum(x.shape[-1] for x in (q, qd))
+    alone = threads == 1 or (threads is None and prod(task.batch) <= FEW)
 
-    def __init__(self, task: Task, q: Array, qd: Array, threads: int | None) -> None:
-        program = task.rollout.program
-        self.kernel, self.q, self.qd = rollout_kernel(task.arm.mechanism, task.plan), q, qd
-        self.constants = [task.constants[x] for x in program.constant]
-        given = task.given(0, task.steps)
-        self.stepwise = [given[x] for x in program.stepwise]
-        self.threads, self.cost = threads, COST * sum(x.shape[-1] for x in (q, qd))
-        self.alone = threads == 1 or (threads is None and prod(task.batch) <= FEW)
-
-    def __call__(self, begin: int, end: int) -> None:
-        q, qd = self.q, self.qd
-        inputs = (q[..., begin, :], qd[..., begin, :], *self.constants, *[x[..., begin:end, :] for x in self.stepwise])
+    def move(begin: int, end: int) -> None:
+        inputs = (q[..., begin, :], qd[..., begin, :], *constants, *[x[..., begin:end, :] for x in stepwise])
         out = q[..., begin + 1 : end + 1, :], qd[..., begin + 1 : end + 1, :]
-        if self.alone:
-            self.kernel(*inputs, out=out)
+        if alone:
+            kernel(*inputs, out=out)
         else:
-            run_batch(self.kernel, inputs, out, self.threads, self.cost * (end - begin))
+            run_batch(kernel, inputs, out, threads, cost * (end - begin))
+
+    return move
 
 
-class _Between:
-    """Moves the arm over some steps as a simulation of its own: by adaptive steps, by momenta, or from Python."""
+def _simulated_between(whole: Task, q: Array, qd: Array, by: Stepping) -> Move:
+    """The same as a simulation of its own: by adaptive steps, by momenta, or driven from Python."""
+    task = replace(whole)
+    run: Callable[[], tuple[Array, ...]]
+    if by.solver:
+        run = partial(adaptive, task, by, dynamics=ContactDynamics(task))
+    else:
+        loop = None if from_python(task) else CompiledLoop(task, by.threads)
+        run = partial(fixed_steps, task, threads=by.threads, loop=loop)
 
-    def __init__(self, task: Task, q: Array, qd: Array, by: Stepping) -> None:
-        self.task, self.whole, self.q, self.qd = replace(task), task, q, qd
-        task = self.task
-        self.run: Callable[[], tuple[Array, ...]] = (
-            partial(adaptive, task, by, dynamics=ContactDynamics(task))
-            if by.solver
-            else partial(
-                fixed_steps,
-                task,
-                threads=by.threads,
-                loop=None if from_python(task) else CompiledLoop(task, by.threads),
-            )
-        )
-
-    def __call__(self, begin: int, end: int) -> None:
-        task, whole = self.task, self.whole
+    def move(begin: int, end: int) -> None:
         assert whole.torques is not None
-        task.q0, task.qd0 = (x[..., begin, :].copy() for x in (self.q, self.qd))
+        task.q0, task.qd0 = (x[..., begin, :].copy() for x in (q, qd))
         task.torques, task.grid = whole.torques[..., begin : begin + 1, :], whole.grid.between(begin, end)
         task.wrenches, task.bases = (
             values if values is None or values.shape[-2] == 1 else values[..., begin:end, :]
             for values in (whole.wrenches, whole.bases)
         )
-        for states, values in zip((self.q, self.qd), self.run(), strict=True):
+        for states, values in zip((q, qd), run(), strict=True):
             states[..., begin + 1 : end + 1, :] = values[..., 1:, :]
+
+    return move
 
 
 def _check(task: Task, q: Array, qd: Array, begin: int, end: int) -> None:

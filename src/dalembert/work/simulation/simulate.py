@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,6 @@ from dalembert.compiler.kernel.threads import checked_threads
 from dalembert.compiler.quantities.machine import kernel
 from dalembert.compiler.quantities.rollouts import ROLLOUTS
 from dalembert.errors import DalembertError, ShapeError, SimulationError
-from dalembert.mechanics.equations import regressor
 from dalembert.mechanics.motion.methods import METHODS
 from dalembert.work.simulation.adaptive import ContactDynamics, Stepping, adaptive
 from dalembert.work.simulation.closing import placed_along
@@ -30,9 +29,11 @@ from dalembert.work.simulation.cluster_batch import in_pieces
 from dalembert.work.simulation.controllers import Adaptive, Controller
 from dalembert.work.simulation.drive_behaviour import Saturation, sampling_of, saturations
 from dalembert.work.simulation.fixed import fixed_steps
+from dalembert.work.simulation.foreign_run import by_values, foreign_inputs, foreign_motion
 from dalembert.work.simulation.load_stages import stages_of
 from dalembert.work.simulation.recorded import RecordedTorque
 from dalembert.work.simulation.sampled import sampled
+from dalembert.work.simulation.sensitivity import Sensitivity, sensitivity
 from dalembert.work.simulation.stiffness import check_damping, check_torque_function
 from dalembert.work.simulation.task import SimulationRequest, Task, make_task
 from dalembert.work.trajectory.planning.events import LoadTable
@@ -40,7 +41,6 @@ from dalembert.work.trajectory.planning.events import LoadTable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# functions that methods of a run delegate to, from the modules that draw it; imported on first use
 DELEGATES = {
     "plot": "views.report.plots:run_figure",
     "animate": "views.report.animation:animate_run",
@@ -59,20 +59,18 @@ class Run:
     t: Array
     q: Array
     qd: Array
-    task: Task = field(repr=False)
-    learned: Array | None = field(default=None, repr=False)
-    loads: LoadTable | None = field(default=None, repr=False)
+    task: Task
+    learned: Array | None = None
+    loads: LoadTable | None = None
 
     @cached_property
     def tau(self) -> Array:
-        """Torque at every recorded time, (…, N, n); at a jump, the value after it, and at the final time the value
-        before."""
+        """Torque at every recorded time, (…, N, n); at a jump the value after it, at the final time that before."""
         return self.task.torque_along(self.q, self._placed, self.qd, self.learned)
 
     @cached_property
     def saturated(self) -> NDArray[np.bool_]:
-        """Whether the torque is at its effort limit at each recorded time: (…, N, n); never without
-        ``effort_limits``."""
+        """Whether the torque is at its effort limit at each recorded time: (…, N, n), given ``effort_limits``."""
         if self.task.effort is None:
             return np.zeros(self.q.shape, bool)
         return np.abs(self.tau) >= self.task.effort * (1 - 1e-12)
@@ -89,8 +87,7 @@ class Run:
 
     @cached_property
     def tracking_error(self) -> Array:
-        """q_d − q at each recorded time, for a controller that follows a motion or holds a pose: (…, N, n) in rad or
-        m."""
+        """q_d − q at each recorded time, if a controller follows a motion or holds a pose: (…, N, n) in rad or m."""
         followed = self.task.followed_along()
         if followed is None:
             raise DalembertError("this run has no tracking error: no joint-space controller followed a motion in it")
@@ -110,8 +107,7 @@ class Run:
     @property
     def rms_tracking_error(self) -> Array:
         """Root mean square of each joint's tracking error over the run: (…, n) in rad or m."""
-        rms: Array = np.sqrt(np.mean(self.tracking_error**2, axis=-2))
-        return rms
+        return np.sqrt(np.mean(self.tracking_error**2, axis=-2))
 
     @property
     def largest_tracking_error(self) -> Array:
@@ -179,8 +175,7 @@ class Run:
         return self.kinetic + self.potential
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write t, q, qd, qdd and tau of a single run as .csv or .parquet, or of any batch as .npz, which also has the
-        energy."""
+        """Write t, q, qd, qdd and tau of a single run as .csv or .parquet, or of any batch as .npz, with the energy."""
         from dalembert.base.files import whole_binary_file
         from dalembert.work.trajectory.planning.motion_tables import KINDS, arrays_of, write
 
@@ -204,6 +199,21 @@ class Run:
         carried = {} if self.loads is None else carried_columns(*self.loads.at(self.t))
         names = column_names(("q", "qd", "qdd", "tau"), self.arm.n)
         return (*names, *carried), (self.t, self.q, self.qd, self.qdd, self.tau, *carried.values())
+
+    def sensitivity(self, by: str | Iterable[str]) -> dict[str, Sensitivity]:
+        """∂q/∂x and ∂q̇/∂x at the recorded times for inputs x of the simulation, by name: .q and .qd, (…, N, n, k) each.
+
+        by  as for :func:`dalembert.gradient`, which costs less if x has many entries; a "torque" or "tip_wrench" is
+            varied by the same amount in all steps
+        The derivatives are those of the discrete steps, also where joints stick, slip, or hit their stops.
+
+        >>> import dalembert as da
+        >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0)
+        >>> slopes = run.sensitivity(("q0", "gravity"))
+        >>> slopes["q0"].q.shape, slopes["gravity"].qd.shape
+        ((1001, 1, 1), (1001, 1, 3))
+        """
+        return sensitivity(self, by)
 
     # -- display ---------------------------------------------------------------------------------
 
@@ -250,8 +260,13 @@ class Run:
         return delegate(DELEGATES, "_repr_html_")(self)
 
     def __repr__(self) -> str:
-        batch = f"batch {self.q.shape[:-2]}, " if self.q.ndim > 2 else ""
+        batch = f"batch {tuple(self.q.shape[:-2])}, " if self.q.ndim > 2 else ""
         return f"<Run of {self.arm.name!r}: {batch}{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} instants, {self.arm.n} joint{'s' * (self.arm.n != 1)}>"
+
+
+def _of_stages(name: str) -> Any:
+    """A quantity of a run in stages, (…, N, n): that of every stage in sequence."""
+    return cached_property(lambda run: run._joined(name))
 
 
 class StagedRun(Run):
@@ -282,20 +297,7 @@ class StagedRun(Run):
     def _joined(self, name: str, axis: int = -2) -> Array:
         return _one_after_the_other([getattr(run, name) for run in self.stages], axis)
 
-    @cached_property
-    def tau(self) -> Array:
-        """Torque at each recorded time: (…, N, n)."""
-        return self._joined("tau")
-
-    @cached_property
-    def qdd(self) -> Array:
-        """Acceleration at each recorded time: (…, N, n)."""
-        return self._joined("qdd")
-
-    @cached_property
-    def tracking_error(self) -> Array:
-        """q_d − q at each recorded time: (…, N, n) in rad or m."""
-        return self._joined("tracking_error")
+    tau, qdd, tracking_error = map(_of_stages, ("tau", "qdd", "tracking_error"))
 
     @cached_property
     def _energies(self) -> tuple[Array, Array]:
@@ -381,6 +383,8 @@ def simulate(
     cluster     address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the
                 batch; on identical processors the run is the same, bit by bit. Python functions are then called for
                 part of the batch at a time
+    The run can be differentiated: :meth:`Run.sensitivity`, :func:`dalembert.gradient`. If PyTorch or JAX tracks one of the
+    arrays, gains of a controller included, ``run.q`` and ``run.qd`` are differentiable arrays of that library.
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0, friction=False)
@@ -401,7 +405,12 @@ def simulate(
         touching = of
         if wrenches is not None and (acting := all_wrenches(part.tip_wrench, wrenches)):
             touching, part = of.touching(tuple(acting)), replace(part, tip_wrench=_together(acting, start))
-        task = replace(make_task(touching, part), learned=learned)
+        if inputs := foreign_inputs(part):
+            part = by_values(of, part, inputs)
+        task = replace(make_task(touching, part), learned=learned, solver=by.solver)
+        if inputs:
+            beside = {"threads": threads, "cluster": cluster, "events of the motion": start}
+            return Run(of, task.t[task.records], *foreign_motion(task, inputs, beside), task)
         steps = partial(_stepped, by=by)
         q, qd, *adapted = (
             steps(task, report) if cluster is None else in_pieces(task, steps, cluster, bool(by.solver), report)
@@ -469,8 +478,3 @@ def _stepped(task: Task, progress: Progress = silent, *, by: Stepping) -> tuple[
     if task.sampling is not None:
         return sampled(task, by, progress)
     return adaptive(task, by, progress) if by.solver else fixed_steps(task, progress, by.threads)
-
-
-def parameters_of(arm: Arm) -> Array:
-    """Dynamic parameters of the arm's tree as ``parameters=`` expects them: 13 per joint, then further terms."""
-    return np.array(regressor.parameters(arm.mechanism.tree), float)

@@ -135,13 +135,13 @@ def closed_loop_pole(
 ) -> Pole:
     """The fastest pole of the speeds under a continuous law with its largest gains, if faster than ``least`` (1/s)."""
     q, B, D = poses
-    kp, kd = (gain.reshape(-1, arm.n).max(axis=0, initial=0.0) for gain in gains)
-    if not kd.any():
+    largest = [gain.reshape(-1, arm.n).max(axis=0, initial=0.0) for gain in gains]
+    if not largest[1].any():  # K_d
         return NONE
     x, still = np.asarray(arm.placed(q), float), np.zeros((len(q), 1, 2 * arm.n))
     reference = np.concatenate([q[:, None, :], still], axis=-1)
     law = machine.kernel(controller.known(arm, friction), ROLLOUTS[controller.memoryless or controller.law])
-    ahead, back = (law(x[:, None, :], way * DEVIATION * np.eye(arm.n), reference, kp, kd) for way in (1.0, -1.0))
+    ahead, back = (law(x[:, None, :], way * DEVIATION * np.eye(arm.n), reference, *largest) for way in (1.0, -1.0))
     law_slope = (back - ahead).swapaxes(-1, -2) / (2 * DEVIATION)
     return fastest(B, law_slope + D if friction else law_slope, least)
 
@@ -151,7 +151,7 @@ def sampled_remedy(arm: Arm, controller: Controller | None, rate: float, q: Arra
     held = f"the torque is held between samples (rate={rate:g} Hz)"
     if controller is None:
         return f"{held}: use a higher rate, or smaller gains in the torque function"
-    kp, kd = controller.words
+    kp, kd = controller.words[:2]
     gains = list(Controller.gains(controller, arm).values())
     pole = closed_loop_pole(arm, controller, posed(arm, q[:1]), gains, friction=False)
     if pole.rate < SAMPLED * rate:

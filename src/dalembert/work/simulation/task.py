@@ -18,7 +18,8 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.wording import shown
 from dalembert.compiler.quantities.machine import kernel
-from dalembert.compiler.quantities.rollouts import BASE, FOLLOWING, ROLLOUTS, Plan, Rollout, rollout
+from dalembert.compiler.quantities.rollouts import ROLLOUTS
+from dalembert.compiler.quantities.step_program import BASE, FOLLOWING, Plan, Rollout, gains_of, rollout
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.mechanics.equations.friction import loaded
 from dalembert.mechanics.equations.regressor import WIDTH, width
@@ -74,6 +75,7 @@ class Task:
     learned: Array | None = None  # (*batch, p) parameter estimates from an earlier stage
     pole: Pole = NONE  # the fastest decay of the speeds, which the steps resolve
     substeps: int = 1  # of a whole step
+    solver: str = ""  # of adaptive steps; "" for fixed ones
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -183,8 +185,7 @@ class Task:
     # -- torque and wrench from Python: at one time of step k, or at many times, one per step -----------------------
 
     def load_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index = None) -> Array:
-        """τ − Jᵀ h_e at the time t of step k, for the batch or its state ``index``; x replaces q in the equations of
-        motion.
+        """τ − Jᵀ h_e at the time t of step k, for the batch or its state ``index``; x replaces q in the equations.
 
         If :attr:`twofold`, τ is appended: (…, 2n).
         """
@@ -547,7 +548,7 @@ def _plan(task: Task, request: SimulationRequest, method: Method) -> Plan:
         friction=bool(request.friction),
         stops=tuple((float(a), float(b)) for a, b in task.limits) if request.stops == "contact" else (),  # type: ignore[union-attr]
         tip_wrench=task.wrenches is not None and law != "host",
-        parameters="parameters" in task.constants,
+        numbers=("parameters",) if "parameters" in task.constants else (),
         tip=None if tip is None else tip.law,
         restitution="restitution" in task.constants,
         base_motion="sampled" if task.base_function else "held" if task.bases is not None else "",
@@ -563,7 +564,8 @@ def resolved(task: Task, method: Method) -> Task:
         return task
     pole = friction_pole(task.arm, task.q0, task.qd0, task.constants.get("parameters")) if task.plan.friction else NONE
     if task.controller is not None and task.sampling is None and task.controller.law in FOLLOWING:
-        gains, poses = [task.constants[name] for name in ("kp", "kd")], poses_of(task.arm, task.q0)
+        gains = [task.constants[name] for name in gains_of(task.controller.law)]
+        poses = poses_of(task.arm, task.q0)
         least = method.stable / task.step
         pole = max(pole, closed_loop_pole(task.arm, task.controller, poses, gains, task.plan.friction, least))
     substeps = pole.substeps(task.arm, method, task.step)
@@ -654,8 +656,7 @@ def _remedy(task: Task, q: Array | None) -> str:
 
 
 def first_to_diverge(arm: Arm, q: Array, qd: Array) -> int:
-    """The joint that started to diverge in a motion (instants, n): the one with the largest momentum when all began to
-    grow.
+    """The joint that diverged first in a motion (instants, n): that with the largest momentum when all began to grow.
 
     A torque at one joint changes the momentum p = B q̇ of that joint alone, although it moves them all. Momenta are
     divided by √b_ii, so that those of revolute and prismatic joints are comparable. A diverging momentum at least

@@ -23,7 +23,7 @@ from dalembert.mechanics.equations.regressor import INERTIAL, WIDTH
 from dalembert.robot.drives.drive_data import Gear, Motor, of_rotor
 from dalembert.robot.model.inertia import point_masses
 from dalembert.robot.model.robot import Joint, Robot, Rotor
-from dalembert.work.sizing.drive_formulas import curve_at, mean_speed, through_gear
+from dalembert.work.sizing.drive_formulas import curve_at, durations, mean_speed, through_gear
 from dalembert.work.sizing.drive_sizing import (
     BRAKE_FACTOR,
     CHUNK,
@@ -33,7 +33,6 @@ from dalembert.work.sizing.drive_sizing import (
     judged,
     rotor_friction,
 )
-from dalembert.work.sizing.integrals import durations
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
 from dalembert.work.sizing.sizing import Sizing, bearing_parts, loads, size
 
@@ -397,8 +396,8 @@ class _SelectionProblem:
         at, signed = self.at, self._signed(i, gear)
         joint, qd = self.arm.robot.moving_joints[i], at.qd[:, i]
         of_joint = JointLoad(
-            joint.name, at.t, load, qd, at.qdd[:, i], self.carrier[i], inertia=np.maximum(self.inertia[:, i], 0.0),
-            gravity=gravity, bearings=tuple(np.abs(x[:, i]) for x in self.bearings), slides=joint.type == "prismatic",
+            joint.name, at.t, load, qd, at.qdd[:, i], self.carrier[i],
+            load_inertia=np.maximum(self.inertia[:, i], 0.0), gravity=gravity, bearings=tuple(np.abs(x[:, i]) for x in self.bearings), slides=joint.type == "prismatic",
         )  # fmt: skip
         friction = rotor_friction(joint.rotor, (signed or Gear()).reduction * qd)
         return judged(of_joint, motor, signed, friction, self.rules)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,19 +36,20 @@ from dalembert.work.sizing.drive_formulas import (
     RPM,
     at_output,
     curve_at,
+    durations,
+    energies,
     gear_life,
     mean_speed,
     mean_torque,
     rms_torque,
     through_gear,
 )
-from dalembert.work.sizing.integrals import durations, energies
 from dalembert.work.sizing.motion_samples import MotionSamples
+from dalembert.work.trajectory.timing.scaling import coulomb
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# functions that draw drives; imported on first use
 DELEGATES = {"plot": "views.report.drive_figures:figure_of", "_repr_html_": "views.report.notebook:drives_html"}
 
 CHUNK = 1 << 12  # samples whose regressors are computed at a time
@@ -130,10 +131,32 @@ def light_of(margin: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class DriveSizing:
-    """Demands of a motion on the motor and the gear of one joint; arrays are over its samples (N,).
+class JointLoad:
+    """What the drive of one joint must move along a motion, (N,) each.
 
     load_torque, load_speed      T2 and q̇ at the gear output
+    carrier                      ω̇_{i−1}·z_m, the contribution of the carrying link to the rotor's spin
+    load_inertia, gravity        of the load at the joint
+    bearings                     axial and radial force and tilting moment, as magnitudes
+    slides                       whether the joint is prismatic
+    """
+
+    joint: str
+    t: Array
+    load_torque: Array
+    load_speed: Array
+    load_acceleration: Array
+    carrier: Array
+    load_inertia: Array
+    gravity: Array
+    bearings: tuple[Array, ...]
+    slides: bool
+
+
+@dataclass(frozen=True, eq=False)
+class DriveSizing(JointLoad):
+    """Demands of a motion on the motor and the gear of one joint; arrays are over its samples (N,).
+
     motor_torque, motor_speed    at the shaft, including gear losses and rotor inertia
     inertia_ratio                (smallest, largest) load inertia / motor inertia over the motion
     mean_torque, mean_speed      of the gear: T_av at its output (N m) and the mean input speed (rad/s)
@@ -145,14 +168,8 @@ class DriveSizing:
     checks                       all checks that the data sheets allow
     """
 
-    joint: str
     motor: Motor | None
     gear: Gear | None
-    t: Array
-    load_torque: Array
-    load_speed: Array
-    load_acceleration: Array
-    carrier: Array
     friction: Array
     motor_torque: Array
     motor_speed: Array
@@ -171,7 +188,6 @@ class DriveSizing:
     lost_motion: float
     torque_rms: float
     checks: tuple[Check, ...]
-    slides: bool = False
 
     @property
     def output_torque(self) -> Array:
@@ -262,8 +278,7 @@ class DrawnDrives:
     """Base of results that are plotted as drives: speed–torque diagrams, or a sweep over gear ratios."""
 
     def plot(self) -> Figure:
-        """A matplotlib Figure: for drives, speed–torque diagrams of motor and load; for a sweep, torque and speed over
-        the ratio."""
+        """A matplotlib Figure: speed–torque diagrams of motor and load; for a sweep, torque and speed over the ratio."""
         return delegate(DELEGATES, "plot")(self)
 
 
@@ -305,8 +320,8 @@ class Drives(DrawnDrives):
     """The drives of an arm under a motion, for those of its joints that have a motor or gear."""
 
     joints: tuple[DriveSizing, ...]
-    peak_torque: Array = field(repr=False)  # of every joint of the arm, for quantiles
-    rms_torque: Array = field(repr=False)
+    peak_torque: Array  # of every joint of the arm, for quantiles
+    rms_torque: Array
     names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -427,29 +442,6 @@ class DriveRules:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class JointLoad:
-    """What the drive of one joint must move along a motion, (N,) each.
-
-    torque              T2 at the gear output, with ``speed`` and ``acceleration`` of the joint
-    carrier             ω̇_{i−1}·z_m, the contribution of the carrying link to the rotor's spin
-    inertia, gravity    of the load at the joint
-    bearings            axial and radial force and tilting moment, as magnitudes
-    slides              whether the joint is prismatic
-    """
-
-    joint: str
-    t: Array
-    torque: Array
-    speed: Array
-    acceleration: Array
-    carrier: Array
-    inertia: Array
-    gravity: Array
-    bearings: tuple[Array, ...]
-    slides: bool
-
-
 def drives_of(
     arm: Arm, at: MotionSamples, tau: Array, bearings: tuple[Array, Array, Array], rules: DriveRules
 ) -> Drives | None:
@@ -471,7 +463,7 @@ def drives_of(
         torque = tau[:, i] - k * (rotor.inertia * (k * qdd + carrier[:, place]) + friction)
         load = JointLoad(
             joint.name, at.t, torque, qd, qdd, carrier[:, place],
-            inertia=np.maximum(B[:, i, i] - k * k * rotor.inertia, 0.0), gravity=gravity[:, i],
+            load_inertia=np.maximum(B[:, i, i] - k * k * rotor.inertia, 0.0), gravity=gravity[:, i],
             bearings=tuple(np.abs(x[:, i]) for x in bearings), slides=joint.type == "prismatic",
         )  # fmt: skip
         out.append(judged(load, joint.motor, gear, friction, rules))
@@ -503,8 +495,7 @@ def rotor_friction(rotor: Rotor | None, speed: Array) -> Array:
     """Viscous and Coulomb friction of a rotor at the motor shaft (N,), as far as the robot file specifies it."""
     if rotor is None:
         return np.zeros(len(speed))
-    forward, backward = rotor.coulomb
-    return rotor.viscous * speed + np.where(speed > 0, forward, np.where(speed < 0, -backward, 0.0))
+    return rotor.viscous * speed + coulomb(speed, *rotor.coulomb)
 
 
 def judged(load: JointLoad, motor: Motor | None, gear: Gear | None, friction: Array, rules: DriveRules) -> DriveSizing:
@@ -512,23 +503,18 @@ def judged(load: JointLoad, motor: Motor | None, gear: Gear | None, friction: Ar
     part, geared, t = motor or Motor(), gear or Gear(), load.t
     k, J, weights = geared.reduction, part.rotor_inertia + geared.inertia, durations(load.t)
     # a prismatic joint without a known screw has a force, but no torque at the gear output
-    output = at_output(geared, load.torque, slides=load.slides)
-    speed = k * load.speed
-    torque = J * (k * load.acceleration + load.carrier) + friction + through_gear(geared, load.torque, load.speed)
+    output = at_output(geared, load.load_torque, slides=load.slides)
+    speed, T2 = k * load.load_speed, through_gear(geared, load.load_torque, load.load_speed)
+    torque = J * (k * load.load_acceleration + load.carrier) + friction + T2
     rotor = part.rotor_inertia
-    ratios = (load.inertia / k**2 + geared.inertia) / rotor if rotor > 0 else np.full(len(t), np.nan)
-    T_av, n_av = mean_torque(weights, output, load.speed, geared.life_exponent), mean_speed(weights, speed)
+    ratios = (load.load_inertia / k**2 + geared.inertia) / rotor if rotor > 0 else np.full(len(t), np.nan)
+    T_av, n_av = mean_torque(weights, output, load.load_speed, geared.life_exponent), mean_speed(weights, speed)
     L10 = gear_life(geared, T_av, n_av)
-    weight, most = float(np.abs(load.gravity).max()), float(np.abs(load.torque).max())
+    weight, most = float(np.abs(load.gravity).max()), float(np.abs(load.load_torque).max())
     drive = DriveSizing(
-        joint=load.joint,
+        **vars(load),
         motor=motor,
         gear=gear,
-        t=t,
-        load_torque=load.torque,
-        load_speed=load.speed,
-        load_acceleration=load.acceleration,
-        carrier=load.carrier,
         friction=friction,
         motor_torque=torque,
         motor_speed=speed,
@@ -541,13 +527,11 @@ def judged(load: JointLoad, motor: Motor | None, gear: Gear | None, friction: Ar
         twist=float(np.abs(output).max()) / (math.nan if geared.stiffness is None else geared.stiffness),
         lost_motion=(math.nan if geared.backlash is None else geared.backlash) / 2,
         torque_rms=rms_torque(weights, torque),
-        slides=load.slides,
         checks=(),
         **_electric(part, t, weights, torque, speed),
     )
-    stop = geared.lever * _emergency_torque(part, k, J, load.inertia, load.gravity)
-    of_gear = _gear_checks(geared, drive, load.bearings, stop, rules)
-    return replace(drive, checks=(*_motor_checks(part, drive, rules), *of_gear))
+    stop = geared.lever * _emergency_torque(part, k, J, load)
+    return replace(drive, checks=(*_motor_checks(part, drive, rules), *_gear_checks(geared, drive, stop, rules)))
 
 
 def _motor_checks(motor: Motor, drive: DriveSizing, rules: DriveRules) -> Iterator[Check]:
@@ -575,18 +559,16 @@ def _motor_checks(motor: Motor, drive: DriveSizing, rules: DriveRules) -> Iterat
         yield Check("holding brake", drive.holding_torque * rules.brake_factor, motor.brake_torque, "N m")
 
 
-def _gear_checks(
-    gear: Gear, drive: DriveSizing, bearings: tuple[Array, ...], stop: float, rules: DriveRules
-) -> Iterator[Check]:
+def _gear_checks(gear: Gear, drive: DriveSizing, stop: float, rules: DriveRules) -> Iterator[Check]:
     """Every check that the data of a gear allow; ``stop`` is the torque at its output in an emergency stop (N m)."""
-    output = np.abs(drive.output_torque)
+    output, (axial, radial, tilting) = np.abs(drive.output_torque), drive.bearings
     known = not np.isnan(output).any()
     for name, x, limit, unit in (
         ("gear acceleration torque", output, gear.acceleration_torque, "N m"),
         ("gear input speed", np.abs(drive.motor_speed), gear.max_input_speed, "rad/s"),
-        ("gear axial force", bearings[0], gear.axial_force, "N"),
-        ("gear radial force", bearings[1], gear.radial_force, "N"),
-        ("gear tilting moment", bearings[2], gear.tilting_moment, "N m"),
+        ("gear axial force", axial, gear.axial_force, "N"),
+        ("gear radial force", radial, gear.radial_force, "N"),
+        ("gear tilting moment", tilting, gear.tilting_moment, "N m"),
     ):
         if limit is not None and not np.isnan(x).any():
             at = int(np.argmax(x))
@@ -601,17 +583,17 @@ def _gear_checks(
         yield Check("gear life L10", drive.life_10, rules.life, "h", more=True)
 
 
-def _emergency_torque(motor: Motor, k: float, J: float, inertia: Array, gravity: Array) -> float:
+def _emergency_torque(motor: Motor, k: float, J: float, load: JointLoad) -> float:
     """Torque at the gear output when the holding brake stops the joint (N m): the largest along the motion, for
     this joint alone, whose rotor takes its share of it. The stop of the drive itself is limited by its current."""
     if motor.brake_torque is None:
         return 0.0
     own = k * k * J
-    share = inertia / (inertia + own) if own > 0 else np.ones(len(inertia))
-    return float((share * abs(k) * motor.brake_torque + (1 - share) * np.abs(gravity)).max())
+    share = load.load_inertia / (load.load_inertia + own) if own > 0 else np.ones(len(load.t))
+    return float((share * abs(k) * motor.brake_torque + (1 - share) * np.abs(load.gravity)).max())
 
 
-def _electric(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array) -> dict[str, float]:
+def _electric(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array) -> dict[str, Any]:
     """Current, heat and regenerated energy, as far as the motor data determine them."""
     peak = rms = heat = math.nan
     loss: Array = np.zeros(len(t))

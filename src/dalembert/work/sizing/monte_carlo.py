@@ -11,20 +11,19 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arm.delegates import delegate
-from dalembert.arm.resuming import resumable_run
 from dalembert.base.arrays import Array, double
+from dalembert.base.deprecation import warn_of_resume
 from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.cluster import computed
 from dalembert.base.environment.progress import reporting
-from dalembert.base.files.journal import Resume
 from dalembert.base.text_tables import aligned
 from dalembert.base.wording import shown
 from dalembert.errors import DalembertError
@@ -32,12 +31,11 @@ from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.robot.model.inertia import point_masses
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
 from dalembert.work.sizing.sizing import joint_units, limits_of, rms
-from dalembert.work.trajectory.planning.motion_checks import check_finite
+from dalembert.work.trajectory.planning.motion_checks import check_choice, check_finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# functions that methods of a study delegate to, from the modules that draw it; imported on first use
 DELEGATES = {"plot": "views.report.plots:monte_carlo_figure", "_repr_html_": "views.report.notebook:monte_carlo_html"}
 Distribution = Literal["uniform", "normal"]
 
@@ -109,8 +107,7 @@ class Tolerances:
             raise DalembertError(f"payload_at is {shown(self.payload_at)}; it must be a point (x, y, z) in m")
         object.__setattr__(self, "payload", tuple(payload.tolist()))
         object.__setattr__(self, "payload_at", tuple(at.tolist()))
-        if self.distribution not in ("uniform", "normal"):
-            raise DalembertError(f"distribution is {shown(self.distribution)}; it must be 'uniform' or 'normal'")
+        check_choice("distribution", self.distribution, get_args(Distribution))
 
     @property
     def text(self) -> str:
@@ -161,15 +158,15 @@ class MonteCarlo:
     arm: str
     joints: tuple[str, ...]
     units: tuple[str, ...]
-    peak: Array = field(repr=False)
-    rms: Array = field(repr=False)
-    limit: Array = field(repr=False)
-    nominal_peak: Array = field(repr=False)
-    nominal_rms: Array = field(repr=False)
-    drawn: Array = field(repr=False)
-    names: tuple[str, ...] = field(repr=False)
-    tolerances: Tolerances = field(repr=False)
-    holding: Array | None = field(default=None, repr=False)
+    peak: Array
+    rms: Array
+    limit: Array
+    nominal_peak: Array
+    nominal_rms: Array
+    drawn: Array
+    names: tuple[str, ...]
+    tolerances: Tolerances
+    holding: Array | None = None
 
     def __repr__(self) -> str:
         worst = "no effort limits are known"
@@ -186,8 +183,7 @@ class MonteCarlo:
         shares = double("share", share)
         if not np.all((shares >= 0.0) & (shares <= 1.0)):
             raise DalembertError(f"share is {shown(share)}; it must be from 0 to 1: 0.95 is 95 % of the robots")
-        if of not in COLUMNS:
-            raise DalembertError(f"of is {shown(of)}; it must be 'peak', 'rms' or 'holding'")
+        check_choice("of", of, COLUMNS)
         values = getattr(self, of)
         if values is None:
             raise DalembertError(f"arm '{self.arm}' has no holding brakes, so its holding torques were not computed")
@@ -198,8 +194,7 @@ class MonteCarlo:
         return {of: self.quantile(share, of) for of in COLUMNS if getattr(self, of) is not None}
 
     def margin(self, share: ArrayLike = 0.95) -> Array:
-        """Margin to the effort limit that at least this share of the robots has, as a share of it: (…, n), NaN without
-        limit."""
+        """Margin, as a share of the effort limit, that this share of the robots has at least: (…, n); NaN: no limit."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return 1.0 - self.quantile(share) / self.limit
 
@@ -231,8 +226,7 @@ class MonteCarlo:
         return rows
 
     def plot(self) -> Figure:
-        """A matplotlib Figure with the peak torques of every joint from the 1 % to the 99 % quantile, nominal, and its
-        limit."""
+        """A matplotlib Figure of the peak torques per joint: 1 % to 99 % quantile, nominal, and limit."""
         return delegate(DELEGATES, "plot")(self)
 
     def _repr_html_(self) -> str:
@@ -259,7 +253,7 @@ def monte_carlo(
     tip_wrench: ArrayLike | None = None,
     cluster: Any = None,
     progress: Callable[[float], None] | None = None,
-    resume: Resume = False,
+    resume: bool = False,
 ) -> MonteCarlo:
     """Torques along a motion for many robots whose parameters are drawn within tolerances.
 
@@ -270,8 +264,7 @@ def monte_carlo(
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment
     cluster     address of a Dask scheduler, or a ``distributed.Client``, whose workers share the samples
     progress    called with the completed fraction
-    resume      True keeps the samples on disk as they are computed, so that the same call resumes a study that was
-                interrupted, with the same bits; a function is also called with a sentence that says what is resumed
+    resume      deprecated since version 1.1, without effect
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -1.0], duration=1.0)
@@ -279,6 +272,7 @@ def monte_carlo(
     >>> drawn.peak.shape, bool((drawn.quantile(0.95) > drawn.nominal_peak).all())
     ((1000, 2), True)
     """
+    warn_of_resume(resume)
     tolerances = Tolerances.of(tolerances)
     for name, value, least, of in (("samples", samples, 1, " of robots"), ("seed", seed, 0, "")):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
@@ -289,14 +283,10 @@ def monte_carlo(
     pieces = [(first, min(first + PIECE, samples)) for first in range(0, samples, PIECE)]
 
     results: list[tuple[Array, ...]] = []
-    inputs = (tolerances, at, work.push, work.seed, samples)
-    with resumable_run(resume, "Monte-Carlo study", arm, *inputs) as journal:
-        missing = [piece for piece in pieces if not journal.has(f"samples from {piece[0]}")]
-        with closing(computed(cluster, _Work.piece, work, missing)) as torques:
-            for count, piece in enumerate(pieces, 1):
-                step = journal.step(f"samples from {piece[0]}", lambda: dict(zip(COLUMNS, next(torques), strict=True)))
-                results.append((*(step[name] for name in COLUMNS), work.drawn(piece)))
-                reporting(progress)("robots", count / len(pieces))
+    with closing(computed(cluster, _Work.piece, work, pieces)) as torques:
+        for count, (piece, loads) in enumerate(zip(pieces, torques, strict=True), 1):
+            results.append((*loads, work.drawn(piece)))
+            reporting(progress)("robots", count / len(pieces))
     peak, mean, holding, drawn = (np.concatenate(part) for part in zip(*results, strict=True))
     tau = at.model(arm).inverse_dynamics(at.q, at.qd, at.qdd, work.push)
     check_finite(arm, at.t, tau)

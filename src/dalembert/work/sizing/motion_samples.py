@@ -13,7 +13,7 @@ from dalembert.arm.variants import Variants
 from dalembert.base.arrays import Array
 from dalembert.base.tables.sampled_motion import SampledMotion
 from dalembert.errors import DalembertError
-from dalembert.work.trajectory.planning.motion_loads import carrying, together
+from dalembert.work.trajectory.planning.events import carrying, together
 
 
 class Motion(Protocol):

@@ -23,25 +23,22 @@ from dalembert.base.environment.progress import OfFraction as Progress
 from dalembert.base.environment.progress import reporting, silent
 from dalembert.base.environment.short_repr import record
 from dalembert.base.files import whole_file
+from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.base.text_tables import csv_text
 from dalembert.errors import DalembertError
+from dalembert.work.logs.log_units import sliding_joints
+from dalembert.work.sizing.drive_formulas import energies, rms
 from dalembert.work.sizing.drive_sizing import BRAKE_FACTOR, ROUNDING, DriveRules, Drives, GearSweep, drives_of
-from dalembert.work.sizing.integrals import energies, rms
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
 from dalembert.work.trajectory.planning.motion_checks import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# functions that methods of a sizing delegate to, from the modules that draw it; imported on first use
 DELEGATES = {"plot": "views.report.plots:sizing_figure", "_repr_html_": "views.report.notebook:sizing_html"}
 
-UNITS = {  # of joint quantities: (revolute, prismatic)
-    "position": ("rad", "m"),
-    "speed": ("rad/s", "m/s"),
-    "acceleration": ("rad/s²", "m/s²"),
-    "torque": ("N m", "N"),
-}
+NAMES = {"position": "q", "speed": "qd", "acceleration": "qdd", "torque": "tau"}
+UNITS = {name: (str(SIGNALS[x].unit), str(SIGNALS[x].sliding)) for name, x in NAMES.items()}  # revolute, prismatic
 CHUNK = 1 << 14  # samples computed at a time
 
 
@@ -294,8 +291,7 @@ def size(
 
 def joint_units(arm: Arm) -> dict[str, tuple[str, ...]]:
     """Units of the joint quantities, per joint."""
-    slides = [joint.type == "prismatic" for joint in arm.robot.moving_joints]
-    return {what: tuple(pair[s] for s in slides) for what, pair in UNITS.items()}
+    return {what: tuple(pair[slides] for slides in sliding_joints(arm)) for what, pair in UNITS.items()}
 
 
 def without_effort_limit(arm: Arm) -> list[str]:
@@ -319,18 +315,13 @@ def demand(t: Array, name: str, unit: str | tuple[str, ...], x: Array, limit: Ar
     return Demand(name, units, value, when, rms(t, x), np.full(n, np.nan) if limit is None else limit)
 
 
-def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
-    """Components of x (N, n, 3) along the joint axes and magnitudes perpendicular to them, (N, n) each."""
-    to_link = np.array([body.link_frame.rotation for body in arm.mechanism.bodies], float)
-    z = np.einsum("kji,kj->ki", to_link, np.array([body.axis for body in arm.mechanism.bodies], float))
-    along = np.einsum("tki,ki->tk", x, z)
-    return along, np.linalg.norm(x - along[..., None] * z, axis=-1)
-
-
 def bearing_parts(arm: Arm, f: Array, mu: Array) -> tuple[Array, Array, Array]:
     """Axial and radial forces and tilting moments (N, n) of the bearing loads f and μ (N, n, 3)."""
-    axial, radial = _along_and_across(arm, f)
-    return axial, radial, _along_and_across(arm, mu)[1]
+    to_link = np.array([body.link_frame.rotation for body in arm.mechanism.bodies], float)
+    z = np.einsum("kji,kj->ki", to_link, np.array([body.axis for body in arm.mechanism.bodies], float))
+    axial, twisting = (np.einsum("tki,ki->tk", x, z) for x in (f, mu))
+    radial, tilting = (np.linalg.norm(x - y[..., None] * z, axis=-1) for x, y in ((f, axial), (mu, twisting)))
+    return axial, radial, tilting
 
 
 def loads(

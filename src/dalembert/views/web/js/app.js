@@ -1,4 +1,5 @@
 // The state of the page, and the listeners that are notified of its changes.
+import { MOTION_GROUPS } from "./motion.js";
 
 /** @import { Robot } from "./robot.js" */
 /** @typedef {{q: Float64Array, qd: Float64Array, qdd: Float64Array, degrees: boolean}} State */
@@ -29,7 +30,7 @@ export class App {
 
   /** @param {Partial<State>} patch arrays are copied */
   change(patch) {
-    for (const name of /** @type {const} */ (["q", "qd", "qdd"])) {
+    for (const name of MOTION_GROUPS) {
       const values = patch[name];
       if (values) this.state[name] = Float64Array.from(values);
     }

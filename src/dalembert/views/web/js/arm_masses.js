@@ -1,6 +1,6 @@
 // The mass distribution of an arm: centres of mass, and ellipsoids of uniform density with the same inertia.
 
-import { columnOf, frameAlong, pointBy, directionBy } from "./space.js";
+import { columnOf, frameAlong, pointBy, directionBy, rowsOf3 } from "./space.js";
 import { symmetricEigen } from "./linear.js";
 
 /** @import { Frames } from "./arm_frames.js" */
@@ -57,8 +57,9 @@ export function inertiaItems(robot, frames) {
     const axes = body && inertiaAxes(body.mass, body.tensor);
     if (!body || !axes) return [];
     const turned = [0, 1, 2].map((k) => directionBy(link, [axes[k], axes[3 + k], axes[6 + k]]));
-    const columns = [0, 1, 2].flatMap((row) => turned.map((column) => column[row]));
-    return [{ kind: "ellipsoid", centre: pointBy(link, body.centre), axes: columns, colour: "--inertia" }];
+    return [
+      { kind: "ellipsoid", centre: pointBy(link, body.centre), axes: rowsOf3(turned), colour: "--inertia" },
+    ];
   });
 }
 

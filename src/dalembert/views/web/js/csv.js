@@ -1,9 +1,10 @@
 // Motions in text tables as dalembert reads and writes them: t, q1 …, qd1 …, qdd1 …, tau1 …, and loads at the tip.
 
-import { MOTION_GROUPS, motionColumns } from "./csv_columns.js";
+import { motionColumns } from "./csv_columns.js";
 import { carriedLoads, payloadColumns } from "./csv_loads.js";
 import { FileError, readTable } from "./csv_table.js";
 import { monotoneCurve, worstExcursion } from "./monotone.js";
+import { MOTION_GROUPS } from "./motion.js";
 import { splineDerivatives } from "./spline.js";
 import { general } from "./wording.js";
 

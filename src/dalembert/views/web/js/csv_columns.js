@@ -3,6 +3,7 @@
 import { gatheredColumns, matchedJoints, nameAndUnit, namesMeaning, severalMean } from "./csv_names.js";
 import { FileError } from "./csv_table.js";
 import { ColumnWords } from "./csv_words.js";
+import { MOTION_GROUPS } from "./motion.js";
 import { countedThings, listedNames, nearestNames, quotedText } from "./wording.js";
 
 /** @import { TextTable } from "./csv_table.js" */
@@ -12,7 +13,6 @@ import { countedThings, listedNames, nearestNames, quotedText } from "./wording.
 
 /** @typedef {{groups: string[], wanted: number[], factors: number[], notes: string[], carried: string[]}} MotionColumns */
 
-export const MOTION_GROUPS = ["q", "qd", "qdd"];
 const COLUMN_NAME = /^(?:t|(q|qd|qdd|tau)([1-9][0-9]{0,3}))$/;
 const COLUMN_DERIVED = "report_"; // prefix of columns that a report adds to a motion; they are ignored
 
@@ -28,9 +28,10 @@ export function motionColumns(table, arm) {
   const known = words.loads;
   const plain = table.names.map((name) => nameAndUnit(name)[0]);
   const carried = [...new Set(plain.filter((name) => name in known))];
-  const twice = carried.filter((name) => plain.indexOf(name) !== plain.lastIndexOf(name));
-  if (twice.length)
-    throw new FileError(`${path}: the column ${listedNames(twice)} occurs more than once in the header`);
+  checkOnce(
+    path,
+    plain.filter((name) => name in known),
+  );
   const kept = table.names.flatMap((name, k) =>
     plain[k] in known || name.startsWith(COLUMN_DERIVED) ? [] : [k],
   );
@@ -141,6 +142,13 @@ function jointOrder(path, theirs, arm, notes) {
   return order;
 }
 
+/** Throws an error if a column occurs twice. @param {string} path @param {string[]} names */
+function checkOnce(path, names) {
+  const twice = [...new Set(names.filter((name, k) => names.indexOf(name) !== k))];
+  if (twice.length)
+    throw new FileError(`${path}: the column ${listedNames(twice)} occurs more than once in the header`);
+}
+
 /** The groups of columns present, or an error message about invalid columns. @param {string} path @param {(string | null)[]} names @param {ArmNames} arm */
 function groupsOf(path, names, arm) {
   const n = arm.joints.length;
@@ -162,9 +170,7 @@ function groupsOf(path, names, arm) {
     );
   }
   const told = /** @type {string[]} */ (names.filter((name) => name !== null));
-  const double = [...new Set(told.filter((name) => told.indexOf(name) !== told.lastIndexOf(name)))];
-  if (double.length)
-    throw new FileError(`${path}: the column ${listedNames(double)} occurs more than once in the header`);
+  checkOnce(path, told);
   const counts = MOTION_GROUPS.map((group) =>
     told
       .flatMap((name) => (COLUMN_NAME.exec(name)?.[1] === group ? [Number(name.slice(group.length))] : []))

@@ -43,8 +43,8 @@ export function carriedLoads(path, motion, carried, n, words) {
     }
     return loads.push({ payload: bodyNumbers(body), wrench }) - 1;
   });
-  const loaded = loads.some(({ payload, wrench }) =>
-    [...Array.from(payload), ...Array.from(wrench)].some((x) => x !== 0),
+  const loaded = loads.some((each) =>
+    [each.payload, each.wrench].some((values) => Array.from(values).some(Boolean)),
   );
   if (!loaded) return { ...motion, load: [], loads: [], events: [] };
   const rows = Array.from(t, (_, row) => row).flatMap((row) => {
@@ -74,7 +74,7 @@ function loadSentences(t, load, loads) {
     const { payload, wrench } = loads[load[first]];
     const when = `from ${general(t[first])} to ${general(t[last])} s`;
     if (payload[0]) sentences.push(`payload of ${general(payload[0])} kg ${when}`);
-    if (Array.from(wrench).some((x) => x !== 0)) {
+    if (Array.from(wrench).some(Boolean)) {
       sentences.push(`tip wrench (${Array.from(wrench, (x) => general(x)).join(", ")}) ${when}`);
     }
     first = last;

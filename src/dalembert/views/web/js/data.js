@@ -2,10 +2,7 @@
 
 /** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
 export function bytesOf(text) {
-  const letters = atob(text);
-  const bytes = new Uint8Array(letters.length);
-  for (let k = 0; k < letters.length; k++) bytes[k] = letters.charCodeAt(k);
-  return bytes;
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
 /** @param {string} text base64 of compressed JSON @returns {Promise<any>} */

@@ -48,13 +48,10 @@ export function decouplingField(app, design, change) {
   const exact = () => decoupledPlace(app, design, name);
   const place = exact();
   const reach = 1.6 * Math.max(Math.abs(place), Math.abs(own), 0.1);
-  const range = slider({
-    label: `Centre of mass of ${link} along x`,
-    value: own,
+  const range = slider(`Centre of mass of ${link} along x`, own, (value) => change(name, value), {
     min: -reach,
     max: reach,
     step: reach / 500,
-    onInput: (value) => change(name, value),
   });
   const mark = el(
     "button",

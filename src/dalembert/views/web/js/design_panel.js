@@ -55,12 +55,12 @@ export function designPanel(app) {
       rare.length ? folded("More parameters", ...rowsOf(rare)) : null,
     );
   });
-  const which = choice({
-    label: "Link",
-    choices: robot.bodies.map((body, i) => [String(i), `${body.name} (${body.joint})`]),
-    value: "0",
-    onChange: (value) => groups.forEach((group, i) => (group.hidden = String(i) !== value)),
-  });
+  const which = choice(
+    "Link",
+    robot.bodies.map((body, i) => [String(i), `${body.name} (${body.joint})`]),
+    "0",
+    (value) => groups.forEach((group, i) => (group.hidden = String(i) !== value)),
+  );
   const decoupling = robot.data.design.decoupling ? decouplingField(app, design, change) : null;
   const { toml, why_not } = robot.data.design;
   const save = button(
@@ -115,15 +115,8 @@ function designRow(design, field, change, reset) {
   const { name, label, unit, min } = field;
   const [least, most] = sliderRange(design.value(name), field);
   const put = (/** @type {number} */ value) => change(name, value);
-  const range = slider({
-    label,
-    value: design.value(name),
-    min: least,
-    max: most,
-    step: "any",
-    onInput: put,
-  });
-  const box = numberBox({ label: `${label}, exact`, value: design.value(name), min, onInput: put });
+  const range = slider(label, design.value(name), put, { min: least, max: most, step: "any" });
+  const box = numberBox(`${label}, exact`, design.value(name), put, { min });
   const back = button("↺", reset, {
     "aria-label": `Reset ${label}`,
     title: "Reset to the value in the robot file",

@@ -1,6 +1,6 @@
 // The robot file of a modified robot, assembled from the pieces written by Python.
 
-/** @typedef {string | {slot: string} | {when: string[], same: string, changed: TomlPiece[]}} TomlPiece see robot/readers/toml_pieces.py */
+/** @typedef {string | {slot: string} | {when: string[], same: string, changed: TomlPiece[]}} TomlPiece see robot/readers/toml_writer.py */
 
 /** The text of a robot file; throws an error if a value is not finite. @param {TomlPiece[]} pieces @param {Set<string>} changed @param {Record<string, number>} numbers @returns {string} */
 export function tomlText(pieces, changed, numbers) {

@@ -83,21 +83,24 @@ export function button(text, onClick, attributes = {}) {
   return el("button", { type: "button", onclick: onClick, ...attributes }, text);
 }
 
-/** @param {{label: string, checked?: boolean, onChange: (checked: boolean) => void}} options */
-export function checkbox({ label, checked = false, onChange }) {
+/** @param {string} label @param {boolean} checked @param {(checked: boolean) => void} onChange */
+export function checkbox(label, checked, onChange) {
   const box = el("input", { type: "checkbox", checked, onchange: () => onChange(box.checked) });
   return el("label", { class: "check" }, box, label);
 }
 
-/** @param {{label: string, choices: [string, string][], value: string, onChange: (value: string) => void}} options */
-export function choice({ label, choices, value, onChange }) {
+/** @param {string} label @param {[string, string][]} choices @param {string} value @param {(value: string) => void} onChange */
+export function choice(label, choices, value, onChange) {
   const list = el("select", { "aria-label": label, onchange: () => onChange(list.value) });
   for (const [name, title] of choices) list.append(el("option", { value: name }, title));
   list.value = value;
   return list;
 }
 
-/** @typedef {{label: string, value: number, min?: number|null, max?: number|null, step?: number|string, onInput: (value: number) => void}} Field */
+/** Choices of numbers with a unit. @param {string[]} values @param {string} unit @returns {[string, string][]} */
+export function withUnit(values, unit) {
+  return values.map((value) => [value, `${value} ${unit}`]);
+}
 
 /** The label of a joint, which may break after the separators of its words; its full name is the title. @param {string} label @param {string} name */
 export function jointLabel(label, name) {
@@ -116,8 +119,9 @@ export function typedNumber(text) {
   return NUMBER_TEXT.test(plain) ? Number(plain.replace(",", ".")) : NaN;
 }
 
-/** A number box; an invalid or out-of-range value is marked and not passed on. @param {Field} field */
-export function numberBox({ label, value, min = null, max = null, onInput }) {
+/** A number box; an invalid or out-of-range value is marked and not passed on. @param {string} label @param {number} value
+ * @param {(value: number) => void} onInput @param {{min?: number | null, max?: number | null}} [range] */
+export function numberBox(label, value, onInput, { min = null, max = null } = {}) {
   const [least, most] = [min ?? -LARGEST, max ?? LARGEST];
   const box = el("input", {
     type: "text",
@@ -155,8 +159,9 @@ function allowedRange(min, max) {
   return max === null ? `, at least ${brief(min)}` : `, from ${brief(min)} to ${brief(max)}`;
 }
 
-/** @param {Field} field */
-export function slider({ label, value, min = -1, max = 1, step = "any", onInput }) {
+/** @param {string} label @param {number} value @param {(value: number) => void} onInput
+ * @param {{min?: number, max?: number, step?: number | string}} [range] */
+export function slider(label, value, onInput, { min = -1, max = 1, step = "any" } = {}) {
   const range = el("input", {
     type: "range",
     "aria-label": label,
@@ -176,20 +181,16 @@ export function show(control, value, digits = 6) {
   control.setAttribute("aria-invalid", "false");
 }
 
-/** A row with a name, a slider and a number box for the same value; `set` shows another value. @param {Field & {unit?: string, title?: Element,
- * least?: number | null}} field title: instead of the label; least: the smallest number allowed in the box */
+/** A row with a name, a slider and a number box for the same value; `set` shows another value. @param {{label: string, value: number, min?: number,
+ * max?: number, unit?: string, title?: Element, least?: number | null, onInput: (value: number) => void}} field title: instead of the label; least: the
+ * smallest number allowed in the box */
 export function sliderField({ label, value, min, max, least = null, unit, title, onInput }) {
   const put = (/** @type {number} */ next) => {
     set(next);
     onInput(next);
   };
-  const range = slider({ label, value, min, max, onInput: put });
-  const box = numberBox({
-    label: `${label}, exact`,
-    value: Number(value.toFixed(6)),
-    min: least,
-    onInput: put,
-  });
+  const range = slider(label, value, put, { min, max });
+  const box = numberBox(`${label}, exact`, Number(value.toFixed(6)), put, { min: least });
   const set = (/** @type {number} */ next) => {
     range.value = String(next);
     show(box, next);
@@ -201,9 +202,9 @@ export function sliderField({ label, value, min, max, least = null, unit, title,
   };
 }
 
-/** A number box that may stay empty, which then means null. @param {{label: string, placeholder: string, onInput: (value: number | null) => void}} field */
-export function optionalNumberBox({ label, placeholder, onInput }) {
-  const box = numberBox({ label, value: NaN, min: 0, onInput });
+/** A number box that may stay empty, which then means null. @param {string} label @param {string} placeholder @param {(value: number | null) => void} onInput */
+export function optionalNumberBox(label, placeholder, onInput) {
+  const box = numberBox(label, NaN, onInput, { min: 0 });
   box.value = "";
   box.placeholder = placeholder;
   box.addEventListener("input", () => {

@@ -1,6 +1,6 @@
 // Drawing of ellipsoids and polytopes at the tip.
 import { inSpace } from "./ellipsoids.js";
-import { along3, length3, plus3, times3 } from "./space.js";
+import { along3, length3, plus3, rowsOf3, times3 } from "./space.js";
 import { fanned } from "./zonotope.js";
 
 /** @import { TipEllipsoid } from "./ellipsoids.js" */
@@ -30,7 +30,7 @@ export function ellipsoidItems(ellipsoid, { centre: tip, scale, longest, fill, e
   /** @type {Item[]} */
   const items = solid.map((axis) => lineItem([along3(centre, -1, axis), plus3(centre, axis)], edge));
   if (length3(along3(centre, -1, tip)) > THIN * widest) items.push(lineItem([tip, centre], edge));
-  if (solid.length === 3) items.push({ kind: "ellipsoid", centre, axes: columnsOf(solid), colour: fill });
+  if (solid.length === 3) items.push({ kind: "ellipsoid", centre, axes: rowsOf3(solid), colour: fill });
   if (solid.length === 2) items.push(...discItems(centre, solid, fill, edge));
   return items;
 }
@@ -64,9 +64,4 @@ function discItems(centre, [a, b], fill, edge) {
 /** @param {Numbers[]} points @param {number[]} colour @returns {Item} */
 function lineItem(points, colour) {
   return { kind: "line", points, colour, width: 1.5 };
-}
-
-/** @param {number[][]} columns */
-function columnsOf(columns) {
-  return [0, 1, 2].flatMap((row) => columns.map((column) => column[row]));
 }

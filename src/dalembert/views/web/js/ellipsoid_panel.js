@@ -2,7 +2,7 @@
 import { button, checkbox, choice, el, inRow, labelled, scrolled, slider } from "./dom.js";
 import { ellipsoidItems, polytopeItems } from "./ellipsoid_items.js";
 import { axesTableHead, fillAxesTable, shapeNotes } from "./ellipsoid_table.js";
-import { length3 } from "./space.js";
+import { columnOf, length3 } from "./space.js";
 import { SHAPES, tipShapes } from "./tip_shapes.js";
 
 /** @import { App } from "./app.js" */
@@ -72,7 +72,7 @@ export function ellipsoidPanel(app) {
       compute();
       if (!shapes) return [];
       const drawing = {
-        centre: tipPoint(app),
+        centre: columnOf(app.robot.pose(app.state.q), 3),
         scale: zoom * scales[scale],
         longest: 4 * armLength(app),
         fill,
@@ -89,16 +89,13 @@ export function ellipsoidPanel(app) {
     /** @type {[string, string][]} */ choices,
   ) => {
     const onChange = (/** @type {string} */ value) => (Object.assign(options, { [key]: value }), changed());
-    return choice({ label, choices, value: options[key], onChange });
+    return choice(label, choices, options[key], onChange);
   };
   const boxes = SHAPES.map(({ key, title }) =>
-    checkbox({
-      label: title,
-      onChange: (on) => {
-        if (on) drawn.add(key);
-        else drawn.delete(key);
-        changed();
-      },
+    checkbox(title, false, (on) => {
+      if (on) drawn.add(key);
+      else drawn.delete(key);
+      changed();
     }),
   );
   const panel = el(
@@ -113,22 +110,19 @@ export function ellipsoidPanel(app) {
       app.robot.data.tip_space?.rows.length < app.robot.n
         ? labelled("Redundancy ", optionChoice("Redundancy", "redundancy", REDUNDANCIES))
         : null,
-      checkbox({
-        label: "Include gravity (shifts the centre)",
-        checked: options.gravity,
-        onChange: (on) => ((options.gravity = on), changed()),
-      }),
+      checkbox(
+        "Include gravity (shifts the centre)",
+        options.gravity,
+        (on) => ((options.gravity = on), changed()),
+      ),
     ),
     inRow(
       labelled(
         "Scale ",
-        slider({
-          label: "Drawing scale",
-          value: 0,
+        slider("Drawing scale", 0, (x) => ((zoom = 10 ** x), update(), app.stage?.redraw()), {
           min: -2,
           max: 2,
           step: 0.01,
-          onInput: (x) => ((zoom = 10 ** x), update(), app.stage?.redraw()),
         }),
       ),
       button("Fit to the arm", changed),
@@ -139,12 +133,6 @@ export function ellipsoidPanel(app) {
   app.onChange(update);
   new IntersectionObserver(update).observe(panel);
   return panel;
-}
-
-/** @param {App} app */
-function tipPoint({ robot, state }) {
-  const T = robot.pose(state.q);
-  return [T[3], T[7], T[11]];
 }
 
 /** The sum of all link lengths. @param {App} app */

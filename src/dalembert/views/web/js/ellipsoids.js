@@ -1,6 +1,6 @@
 // Capability of the tip in a posture, S 7.9: ellipsoids of acceleration, velocity and force. Matrices are row-major.
 
-import { cholesky, dotOf, semiAxes, solveFactored } from "./linear.js";
+import { semiAxes } from "./linear.js";
 
 /** @import { Robot, Values } from "./robot.js" */
 
@@ -8,7 +8,7 @@ import { cholesky, dotOf, semiAxes, solveFactored } from "./linear.js";
 
 /** All centre + Σ u_k radii_k axes[:, k] with |u| ≤ 1, in the components of `space`. @typedef {{space: TipSpace, centre: Float64Array, axes: Float64Array, radii: Float64Array, note: string}} TipEllipsoid */
 
-/** J, J B⁻¹ (m × n), B (n × n) and −J B⁻¹ g, the acceleration without joint torques, in one posture. @typedef {{space: TipSpace, m: number, n: number, J: Float64Array, JB: Float64Array, B: Float64Array, fall: Float64Array}} Reach */
+/** J and J B⁻¹ (m × n), −J B⁻¹ g, the acceleration without joint torques, and (B J⁺)ᵀ and (B J̄)ᵀ (m × n), the torques of tip accelerations, in one posture. @typedef {{space: TipSpace, m: number, n: number, J: Float64Array, JB: Float64Array, fall: Float64Array, byPlus: Float64Array, byBar: Float64Array}} Reach */
 
 /** @typedef {"pseudo-inverse" | "dynamic" | "exact"} Redundancy */
 
@@ -23,12 +23,18 @@ export function reachAt(robot, q) {
   const { J, over_B_J: JB, center: fall } = robot.kernels.reach.run({ q });
   if (![...JB, ...fall].every(Number.isFinite)) return null;
   const space = robot.data.tip_space;
-  return { space, m: space.rows.length, n: robot.n, J, JB, B: robot.inertiaMatrix(q), fall };
+  const { by_plus: byPlus, by_bar: byBar } = robot.kernels.torque_maps.run({ q, soft: [0, 0] });
+  return { space, m: space.rows.length, n: robot.n, J, JB, fall, byPlus, byBar };
 }
 
 /** The columns of A (m × n) multiplied by sizes. @param {Float64Array} A @param {Values} sizes */
 function columnsTimes(A, sizes) {
   return A.map((x, k) => x * sizes[k % sizes.length]);
+}
+
+/** The columns of A (m × n) divided by sizes. @param {Float64Array} A @param {Values} sizes */
+function columnsOver(A, sizes) {
+  return A.map((x, k) => x / sizes[k % sizes.length]);
 }
 
 /**
@@ -39,23 +45,10 @@ export function dynamicEllipsoid(at, limits, { gravity = true, redundancy = "pse
   const { space, m, n } = at;
   const centre = gravity ? at.fall : new Float64Array(m);
   const singular = singularJacobian(at);
-  const exact = redundancy === "exact" || m === n || singular;
-  const torques = exact ? null : redundancy === "dynamic" ? rightInverse(at, at.JB) : inertiaTimesInverse(at);
-  if (torques)
-    return {
-      space,
-      centre,
-      ...dualAxes(
-        columnsTimes(
-          torques,
-          Array.from(limits, (x) => 1 / x),
-        ),
-        m,
-        n,
-      ),
-      note: "",
-    };
-  return { space, centre, ...semiAxes(columnsTimes(at.JB, limits), m, n), note: singular ? FLAT_NOTE : "" };
+  if (redundancy === "exact" || m === n || singular)
+    return { space, centre, ...semiAxes(columnsTimes(at.JB, limits), m, n), note: singular ? FLAT_NOTE : "" };
+  const torques = columnsOver(redundancy === "dynamic" ? at.byBar : at.byPlus, limits);
+  return { space, centre, ...dualAxes(torques, m, n), note: "" };
 }
 
 /** The velocity ellipsoid: tip velocities J q̇ for joint velocities with Σ (q̇_i / limit_i)² ≤ 1. @param {Reach} at @param {Values} limits @returns {TipEllipsoid} */
@@ -69,15 +62,7 @@ export function velocityEllipsoid({ space, J, m, n }, limits) {
  */
 export function forceEllipsoid(at, limits) {
   const { space, J, m, n } = at;
-  const shape = dualAxes(
-    columnsTimes(
-      J,
-      Array.from(limits, (x) => 1 / x),
-    ),
-    m,
-    n,
-    SINGULAR_SHARE,
-  );
+  const shape = dualAxes(columnsOver(J, limits), m, n, SINGULAR_SHARE);
   return { space, centre: new Float64Array(m), ...shape, note: singularJacobian(at) ? UNBOUNDED_NOTE : "" };
 }
 
@@ -99,32 +84,6 @@ function dualAxes(H, m, n, share = 0) {
     axes: axes.map((_, k) => axes[k - (k % m) + (m - 1 - (k % m))]),
     radii: radii.map((radius) => (radius < share * radii[0] ? Infinity : 1 / radius)).reverse(),
   };
-}
-
-/** (A Jᵀ)⁻¹ J, m × n: (J⁺)ᵀ for A = J, and (B J̄)ᵀ with the dynamically consistent inverse of S (7.138) for A = J B⁻¹. @param {Reach} at @param {Float64Array} A */
-function rightInverse({ J, m, n }, A) {
-  const gram = new Float64Array(m * m);
-  for (let r = 0; r < m; r++)
-    for (let s = 0; s < m; s++)
-      gram[r * m + s] = dotOf(A.subarray(r * n, r * n + n), J.subarray(s * n, s * n + n));
-  const factor = cholesky(gram, m);
-  if (!factor) return null;
-  const out = new Float64Array(m * n);
-  for (let i = 0; i < n; i++) {
-    const column = Float64Array.from({ length: m }, (_, r) => J[r * n + i]);
-    solveFactored(factor, column).forEach((x, r) => (out[r * n + i] = x));
-  }
-  return out;
-}
-
-/** (B J⁺)ᵀ, m × n. @param {Reach} at */
-function inertiaTimesInverse(at) {
-  const { B, n } = at;
-  const inverse = rightInverse(at, at.J);
-  return inverse?.map((_, k) => {
-    const [row, i] = [k - (k % n), k % n];
-    return dotOf(B.subarray(i * n, i * n + n), inverse.subarray(row, row + n));
-  });
 }
 
 /** A vector of components in x, y, z; a rotation is represented by its axis. @param {TipSpace} space @param {Values} components */

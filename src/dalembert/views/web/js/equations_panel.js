@@ -8,12 +8,21 @@ import { formula, formulaPieces } from "./formula.js";
 
 const NOISE = 1e-14; // relative to the largest value
 const MOST_ZEROS = 3; // number of joints up to which zero entries are written as well
+/** @type {{key: keyof ValuesNow, title: string, square: boolean}[]} */
 const FIELDS = [
   { key: "B", title: "Inertia matrix B(q)", square: true },
   { key: "C", title: "Coriolis and centrifugal matrix C(q, q̇)", square: true },
   { key: "g", title: "Gravity g(q)", square: false },
   { key: "tau", title: "Torques τ", square: false },
 ];
+
+/** The entries of a field: their indices, their place in the values, and their name. @param {typeof FIELDS[0]} field @param {number} n */
+function entriesOf({ key, square }, n) {
+  return Array.from({ length: square ? n * n : n }, (_, at) => {
+    const [i, j] = square ? [Math.floor(at / n), at % n] : [at, 0];
+    return { i, j, at, name: `${key} ${i + 1}${square ? ` ${j + 1}` : ""}` };
+  });
+}
 
 /** @param {App} app @returns {HTMLElement} */
 export function equationsPanel(app) {
@@ -23,9 +32,7 @@ export function equationsPanel(app) {
   const written = equations && !equations.reason;
   /** @type {EntryRow[]} */
   const rows = written
-    ? FIELDS.flatMap(({ key, title, square }) =>
-        closedForm(app, panel, equations[key], key, title, square, cells),
-      )
+    ? FIELDS.flatMap((field) => closedForm(app, panel, equations[field.key], field, cells))
     : [];
   if (written) panel.append(lettersTable(equations));
   else
@@ -67,34 +74,29 @@ export function entryUnit(app, key, i, j) {
 
 /** @typedef {{show: (now: ValuesNow) => void, mark: (on: boolean) => void}} ValueCell */
 
-/** Tables of all entries, by key and indices: "B 0 1". @param {App} app @param {HTMLElement} panel */
+/** Tables of all entries, by name: "B 1 2". @param {App} app @param {HTMLElement} panel */
 function valueTables(app, panel) {
   const { n, joints } = app.robot;
   /** @type {Map<string, ValueCell>} */
   const cells = new Map();
   const tables = el("div", { class: "value-tables" });
   const digits = n > 5 ? 3 : 4;
-  for (const { key, square } of FIELDS) {
-    const name = key === "tau" ? "τ" : key;
-    const table = el("table", { class: "matrix" }, el("caption", {}, `${name} now`));
-    for (let i = 0; i < n; i++) {
-      const line = el("tr", {}, el("th", { scope: "row", title: joints[i].name }, String(i + 1)));
-      for (let j = 0; j < (square ? n : 1); j++) {
-        const at = square ? i * n + j : i;
-        const cell = el("td", {
-          "data-entry": `${key} ${i + 1}${square ? ` ${j + 1}` : ""}`,
-          title: entryUnit(app, key, i, j),
-        });
-        cells.set(`${key} ${at}`, {
-          show: (now) =>
-            (cell.textContent = withoutNoise(now[/** @type {keyof ValuesNow} */ (key)], at, digits)),
-          mark: (on) => cell.classList.toggle("marked", on),
-        });
-        line.append(cell);
-      }
-      table.append(line);
+  for (const field of FIELDS) {
+    const { key } = field;
+    const letter = key === "tau" ? "τ" : key;
+    const lines = joints.map(({ name }, i) =>
+      el("tr", {}, el("th", { scope: "row", title: name }, String(i + 1))),
+    );
+    for (const { i, j, at, name } of entriesOf(field, n)) {
+      const cell = el("td", { "data-entry": name, title: entryUnit(app, key, i, j) });
+      cells.set(name, {
+        show: (now) => (cell.textContent = withoutNoise(now[key], at, digits)),
+        mark: (on) => cell.classList.toggle("marked", on),
+      });
+      lines[i].append(cell);
     }
-    tables.append(scrolled(`${name} now`, table));
+    const table = el("table", { class: "matrix" }, el("caption", {}, `${letter} now`), ...lines);
+    tables.append(scrolled(`${letter} now`, table));
   }
   panel.append(tables);
   return cells;
@@ -116,57 +118,39 @@ function withoutNoise(values, at, digits) {
 /**
  * The entries of one matrix or vector, each with its formula; the current value is shown while the pointer or the focus is on
  * the entry, and stays after a click.
- * @param {App} app
- * @param {HTMLElement} panel
- * @param {any} entries
- * @param {string} key
- * @param {string} title
- * @param {boolean} square
- * @param {Map<string, ValueCell>} cells
+ * @param {App} app @param {HTMLElement} panel @param {any} entries @param {typeof FIELDS[0]} field @param {Map<string, ValueCell>} cells
  * @returns {EntryRow[]}
  */
-function closedForm(app, panel, entries, key, title, square, cells) {
+function closedForm(app, panel, entries, field, cells) {
   const { n } = app.robot;
+  const { key, title, square } = field;
   const list = el("div", { class: "formulas", role: "group", "aria-label": title }, el("h3", {}, title));
   let zeros = false;
   /** @type {EntryRow[]} */
   const rows = [];
-  for (let i = 0; i < n; i++)
-    for (let j = 0; j < (square ? n : 1); j++) {
-      /** @type {Entry} */
-      const entry = square ? entries[i][j] : entries[i];
-      const alike = key === "B" && j !== i;
-      if (alike && j < i) continue;
-      if (n > MOST_ZEROS && entry[1] === "0") {
-        zeros = true;
-        continue;
-      }
-      const at = square ? i * n + j : i;
-      const names = alike ? [entry[0], entries[j][i][0]] : [entry[0]];
-      const cell = cells.get(`${key} ${at}`);
-      const value = el("output", { class: "value", "aria-live": "off" });
-      const row = button(
-        "",
-        () => row.setAttribute("aria-pressed", String(row.getAttribute("aria-pressed") !== "true")),
-        {
-          class: "formula",
-          "aria-pressed": "false",
-          "data-entry": `${key} ${i + 1}${square ? ` ${j + 1}` : ""}`,
-        },
-      );
-      row.append(...names.flatMap((name) => [formula(name), "\u00a0= "]), ...rightSide(entry[1]), " ", value);
-      const look = (/** @type {boolean} */ on) => cell?.mark(on);
-      row.addEventListener("pointerenter", () => look(true));
-      row.addEventListener("focus", () => look(true));
-      row.addEventListener("pointerleave", () => look(document.activeElement === row));
-      row.addEventListener("blur", () => look(false));
-      const unit = entryUnit(app, key, i, j);
-      rows.push({
-        show: (now) =>
-          (value.textContent = `= ${withoutNoise(now[/** @type {keyof ValuesNow} */ (key)], at, 6)} ${unit}`),
-      });
-      list.append(row);
+  for (const { i, j, at, name } of entriesOf(field, n)) {
+    /** @type {Entry} */
+    const entry = square ? entries[i][j] : entries[i];
+    const alike = key === "B" && j !== i;
+    if (alike && j < i) continue;
+    if (n > MOST_ZEROS && entry[1] === "0") {
+      zeros = true;
+      continue;
     }
+    const names = alike ? [entry[0], entries[j][i][0]] : [entry[0]];
+    const value = el("output", { class: "value", "aria-live": "off" });
+    const press = () => row.setAttribute("aria-pressed", String(row.getAttribute("aria-pressed") !== "true"));
+    const row = button("", press, { class: "formula", "aria-pressed": "false", "data-entry": name });
+    row.append(...names.flatMap((left) => [formula(left), "\u00a0= "]), ...rightSide(entry[1]), " ", value);
+    const look = (/** @type {boolean} */ on) => cells.get(name)?.mark(on);
+    row.addEventListener("pointerenter", () => look(true));
+    row.addEventListener("focus", () => look(true));
+    row.addEventListener("pointerleave", () => look(document.activeElement === row));
+    row.addEventListener("blur", () => look(false));
+    const unit = entryUnit(app, key, i, j);
+    rows.push({ show: (now) => (value.textContent = `= ${withoutNoise(now[key], at, 6)} ${unit}`) });
+    list.append(row);
+  }
   if (zeros) list.append(el("p", { class: "note" }, "All other entries are 0."));
   panel.append(list);
   return rows;
@@ -182,19 +166,10 @@ function rightSide(right) {
 /** The meaning of the symbols. @param {{angles: [string, string][], letters: [string, number, string][]}} equations */
 function lettersTable({ angles, letters }) {
   const table = el("table", { class: "letters" });
-  for (const [name, meaning] of angles)
-    table.append(
-      el("tr", {}, el("th", { scope: "row" }, formula(name)), el("td", { colspan: 2 }, formula(meaning))),
-    );
+  const line = (/** @type {string} */ name, /** @type {Node[]} */ ...cells) =>
+    table.append(el("tr", {}, el("th", { scope: "row" }, formula(name)), ...cells));
+  for (const [name, meaning] of angles) line(name, el("td", { colspan: 2 }, formula(meaning)));
   for (const [name, value, meaning] of letters)
-    table.append(
-      el(
-        "tr",
-        {},
-        el("th", { scope: "row" }, formula(name)),
-        el("td", { class: "number" }, brief(value, 6)),
-        el("td", {}, meaning),
-      ),
-    );
+    line(name, el("td", { class: "number" }, brief(value, 6)), el("td", {}, meaning));
   return folded("Symbols and their values (SI units) in the robot file", scrolled("Symbols", table));
 }

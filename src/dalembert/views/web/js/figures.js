@@ -190,18 +190,19 @@ export class Figure {
     return { low: low - room, high: high + room };
   }
 
+  /** A horizontal line. @param {number} y @param {string | null} [kind] */
+  level(y, kind = null) {
+    const { left, right } = FIGURE_ROOM;
+    return svgEl("line", { x1: left, x2: this.width - right, y1: y, y2: y, class: kind });
+  }
+
   /** @param {(value: number) => number} y */
   drawLimits(y) {
     const { low, high } = this.scale;
     const lines = this.curves.flatMap((curve) =>
       (curve.limits ?? []).flatMap((limit) => {
         if (limit === null || limit < low || limit > high) return [];
-        const line = svgEl("line", {
-          x1: FIGURE_ROOM.left,
-          x2: this.width - FIGURE_ROOM.right,
-          y1: y(limit),
-          y2: y(limit),
-        });
+        const line = this.level(y(limit));
         line.style.stroke = `var(${curve.colour})`;
         return [line];
       }),
@@ -212,16 +213,10 @@ export class Figure {
   /** @param {ReturnType<typeof axisTicks>} ticks @param {(value: number) => number} y */
   drawGrid(ticks, y) {
     const { left, right, bottom, height } = FIGURE_ROOM;
-    const [end, base] = [this.width - right, height - bottom];
+    const end = this.width - right;
     const below = axisTicks(0, this.end(), Math.max(3, Math.floor(this.width / 70)));
     const marks = ticks.ticks.flatMap((value) => [
-      svgEl("line", {
-        x1: left,
-        x2: end,
-        y1: y(value),
-        y2: y(value),
-        class: Math.abs(value) < 1e-12 ? "zero" : null,
-      }),
+      this.level(y(value), Math.abs(value) < 1e-12 ? "zero" : null),
       svgEl("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, ticks.text(value)),
     ]);
     const times = below.ticks.map((value, k) => {
@@ -234,11 +229,7 @@ export class Figure {
         below.text(value) + (last ? " s" : ""),
       );
     });
-    this.grid.replaceChildren(
-      ...marks,
-      svgEl("line", { x1: left, x2: end, y1: base, y2: base, class: "axis" }),
-      ...times,
-    );
+    this.grid.replaceChildren(...marks, this.level(height - bottom, "axis"), ...times);
   }
 
   /** Moves the cursor and shows the values at its position. @param {number} t */

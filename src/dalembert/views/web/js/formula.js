@@ -5,53 +5,23 @@
  * @typedef {{tag: string, text?: string, children?: MathTree[], infix?: boolean}} MathTree
  */
 
-/** @type {Record<string, string>} */
-const MATH_SYMBOLS = {
-  ell: "ℓ",
-  vartheta: "ϑ",
-  theta: "θ",
-  alpha: "α",
-  beta: "β",
-  gamma: "γ",
-  delta: "δ",
-  varepsilon: "ε",
-  epsilon: "ϵ",
-  zeta: "ζ",
-  eta: "η",
-  kappa: "κ",
-  lambda: "λ",
-  mu: "μ",
-  nu: "ν",
-  rho: "ρ",
-  sigma: "σ",
-  tau: "τ",
-  phi: "φ",
-  psi: "ψ",
-  omega: "ω",
-  pi: "π",
-};
-/** @type {Record<string, string>} */
-const MATH_OPERATORS = {
-  cdot: "·",
-  leq: "≤",
-  le: "≤",
-  geq: "≥",
-  ge: "≥",
-  neq: "≠",
-  ne: "≠",
-  wedge: "∧",
-  vee: "∨",
-  neg: "¬",
-  infty: "∞",
-  left: "",
-  right: "",
-  quad: "",
-};
+const MATH_SYMBOLS = namedSigns(
+  "ell:ℓ vartheta:ϑ theta:θ alpha:α beta:β gamma:γ delta:δ varepsilon:ε epsilon:ϵ zeta:ζ eta:η kappa:κ lambda:λ mu:μ nu:ν " +
+    "rho:ρ sigma:σ tau:τ phi:φ psi:ψ omega:ω pi:π",
+);
+const MATH_OPERATORS = namedSigns(
+  "cdot:· leq:≤ le:≤ geq:≥ ge:≥ neq:≠ ne:≠ wedge:∧ vee:∨ neg:¬ infty:∞ left: right: quad:",
+);
 /** @type {Record<string, string>} */
 const MATH_ACCENTS = { dot: "˙", ddot: "¨", bar: "¯", hat: "^" };
 const MATH_TOKEN = /\\([a-zA-Z]+)|\\([,;! |])|(\d+(?:\.\d+)?)|([a-zA-Z])|(\S)/g;
 const LONG_PIECE = 26; // length of a term in tokens above which it may be broken inside its brackets
 const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
+
+/** Signs by the names of their commands. @param {string} words @returns {Record<string, string>} */
+function namedSigns(words) {
+  return Object.fromEntries(words.split(" ").map((word) => word.split(":")));
+}
 
 /**
  * A formula as pieces of MathML; lines may be broken between them, before + and −.

@@ -9,20 +9,14 @@ export function gravityFields(app) {
   let kept = Array.from(robot.data.numbers.gravity, Number);
   if (!kept.some(Boolean)) kept = [0, 0, -9.81];
   const now = () => Array.from(robot.numbers.gravity);
-  const switched = checkbox({
-    label: "Gravity",
-    checked: now().some(Boolean),
-    onChange: (on) => app.changeNumbers({ gravity: on ? kept : [0, 0, 0] }),
-  });
+  const switched = checkbox("Gravity", now().some(Boolean), (on) =>
+    app.changeNumbers({ gravity: on ? kept : [0, 0, 0] }),
+  );
   const boxes = ["x", "y", "z"].map((axis, k) =>
-    numberBox({
-      label: `Gravity along ${axis} (m/s²)`,
-      value: now()[k],
-      onInput: (value) => {
-        const gravity = now();
-        gravity[k] = value;
-        app.changeNumbers({ gravity });
-      },
+    numberBox(`Gravity along ${axis} (m/s²)`, now()[k], (value) => {
+      const gravity = now();
+      gravity[k] = value;
+      app.changeNumbers({ gravity });
     }),
   );
   app.onChange(() => {

@@ -1,6 +1,5 @@
 // Inverse kinematics of the tip's position by damped least squares (Levenberg–Marquardt) within the joint limits.
-import { solveFree } from "./linear.js";
-import { length3 } from "./space.js";
+import { columnOf, length3, minus3 } from "./space.js";
 
 /** @import { Joint, Robot, Values } from "./robot.js" */
 
@@ -11,14 +10,12 @@ const CLOSE = 1e-11; // of the arm's size: a goal this close is reached
 
 /**
  * The posture whose tip is at a position (m, base frame), or as close to it as the search from here can get, and its distance.
- * Damping is scaled by the columns of J, so that units do not matter, and joints that would exceed a limit are held at it.
+ * Joints that would exceed a limit are held at it.
  * @param {Robot} robot @param {Values} position @param {Values} from start of the search @param {number} [rounds]
  */
 export function inverseKinematics(robot, position, from, rounds = 200) {
-  const errorAt = (/** @type {Values} */ q) => {
-    const pose = robot.pose(q);
-    return [position[0] - pose[3], position[1] - pose[7], position[2] - pose[11]];
-  };
+  const goal = Array.from(position);
+  const errorAt = (/** @type {Values} */ q) => minus3(goal, columnOf(robot.pose(q), 3));
   const enough = CLOSE * tipReach(robot, from);
   let q = Float64Array.from(from);
   let error = errorAt(q);
@@ -49,31 +46,19 @@ function tipReach(robot, q) {
 
 /** The posture after a step that reduces the error, or null if no joint can move. @param {Robot} robot @param {Float64Array} q @param {number[]} error @param {number} damping */
 function dampedStep(robot, q, error, damping) {
-  const { n, joints } = robot;
-  const J = robot.jacobian(q);
-  const A = new Float64Array(n * n); // JᵀJ
-  const b = new Float64Array(n); // Jᵀe
-  for (let i = 0; i < n; i++) {
-    for (let k = 0; k < 3; k++) {
-      b[i] += J[k * n + i] * error[k];
-      for (let j = 0; j < n; j++) A[i * n + j] += J[k * n + i] * J[k * n + j];
-    }
-  }
-  const diagonal = Array.from(b, (_, i) => A[i * n + i]);
-  const largest = Math.max(...diagonal);
-  if (!(largest > 0)) return null;
-  diagonal.forEach((x, i) => (A[i * n + i] += damping * Math.max(x, 1e-8 * largest) + 1e-30 * largest));
-  const held = joints.map((joint, i) => isOutward(joint, q[i], b[i]));
-  while (!held.every(Boolean)) {
-    const step = solveFree(A, b, held);
-    if (!step) return null;
-    const further = step.findIndex((x, i) => !held[i] && isOutward(joints[i], q[i], x));
+  const { n, joints, kernels } = robot;
+  if (!kernels.damped_step) return null;
+  const free = new Float64Array(n).fill(1);
+  while (free.some(Boolean)) {
+    const { step } = kernels.damped_step.run({ q, error, free, damping: [damping] });
+    if (!step.every(Number.isFinite)) return null;
+    const further = step.findIndex((x, i) => isOutward(joints[i], q[i], x));
     if (further < 0) {
       const turns = step.map((x, i) => (joints[i].revolute ? Math.abs(x) : 0));
       const scale = Math.min(1, LARGEST_TURN / Math.max(...turns, 1e-300));
       return robot.clamped(q.map((x, i) => x + scale * step[i]));
     }
-    held[further] = true;
+    free[further] = 0;
   }
   return null;
 }

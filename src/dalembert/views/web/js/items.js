@@ -1,5 +1,7 @@
 // Items that the 3D view can draw.
 
+import { cross3, dot3, minus3 } from "./space.js";
+
 /** @import { Numbers } from "./space.js" */
 /** @typedef {number[] | string} Colour red, green, blue and opacity from 0 to 1, or the name of a CSS property such as "--link" */
 /**
@@ -49,11 +51,7 @@ export function outwards(vertices, triangles) {
   const middle = meanOf(vertices);
   return triangles.map(([i, j, k]) => {
     const [a, b, c] = [vertices[i], vertices[j], vertices[k]];
-    const [u, v, w] = [b, c, middle].map((p) => [p[0] - a[0], p[1] - a[1], p[2] - a[2]]);
-    const inside =
-      (u[1] * v[2] - u[2] * v[1]) * w[0] +
-      (u[2] * v[0] - u[0] * v[2]) * w[1] +
-      (u[0] * v[1] - u[1] * v[0]) * w[2];
-    return inside > 0 ? [i, k, j] : [i, j, k];
+    const [u, v, w] = [b, c, middle].map((p) => minus3(p, a));
+    return dot3(cross3(u, v), w) > 0 ? [i, k, j] : [i, j, k];
   });
 }

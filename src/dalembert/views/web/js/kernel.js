@@ -12,24 +12,22 @@ export class Numbers {
     for (const [name, array] of Object.entries(values)) this.arrays[name] = Float64Array.from(array);
   }
 
-  /** @param {Record<string, ArrayLike<number>>} patch */
-  change(patch) {
+  /** @param {Record<string, ArrayLike<number>>} patch @param {number} [revision] */
+  change(patch, revision = this.revision + 1) {
     for (const [name, values] of Object.entries(patch)) this.arrays[name].set(values);
-    this.revision++;
+    this.revision = revision;
   }
 
   /** Calls compute with some parameters temporarily replaced; other users are not affected.
    * @param {Record<string, ArrayLike<number>>} patch @param {() => void} compute */
   during(patch, compute) {
     const { revision } = this;
-    const kept = Object.keys(patch).map((name) => /** @type {const} */ ([name, this.arrays[name].slice()]));
-    for (const [name, values] of Object.entries(patch)) this.arrays[name].set(values);
-    this.revision = NaN; // forces every kernel to reload its memory
+    const kept = Object.fromEntries(Object.keys(patch).map((name) => [name, this.arrays[name].slice()]));
+    this.change(patch, NaN); // forces every kernel to reload its memory
     try {
       compute();
     } finally {
-      for (const [name, values] of kept) this.arrays[name].set(values);
-      this.revision = revision;
+      this.change(kept, revision);
     }
   }
 }

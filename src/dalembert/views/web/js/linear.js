@@ -80,29 +80,25 @@ export function symmetricEigen(matrix, n) {
 /** @typedef {ArrayLike<number>} Row */
 
 /**
- * L with A = L Lᵀ, stored row by row in its lower triangle; null if A is not positive definite.
+ * x with A x = b in the rows of the free unknowns and x = 0 for the held ones, by Cholesky's factors L Lᵀ; null if that part of A is
+ * not positive definite.
  * @param {Row} matrix n × n
- * @param {number} n
- * @returns {Float64Array | null}
+ * @param {Row} b
+ * @param {boolean[]} held
  */
-export function cholesky(matrix, n) {
+export function solveFree(matrix, b, held) {
+  const n = b.length;
+  const x = Float64Array.from(b, (value, i) => (held[i] ? 0 : value));
   const L = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {
     for (let j = 0; j <= i; j++) {
-      let sum = matrix[i * n + j];
+      let sum = held[i] || held[j] ? Number(i === j) : matrix[i * n + j];
       for (let k = 0; k < j; k++) sum -= L[i * n + k] * L[j * n + k];
       if (i > j) L[i * n + j] = sum / L[j * n + j];
       else if (sum > 0) L[i * n + i] = Math.sqrt(sum);
       else return null;
     }
   }
-  return L;
-}
-
-/** x with L Lᵀ x = b. @param {Float64Array} L from `cholesky` @param {Row} b */
-export function solveFactored(L, b) {
-  const n = b.length;
-  const x = Float64Array.from(b);
   for (let i = 0; i < n; i++) {
     for (let k = 0; k < i; k++) x[i] -= L[i * n + k] * x[k];
     x[i] /= L[i * n + i];
@@ -112,25 +108,6 @@ export function solveFactored(L, b) {
     x[i] /= L[i * n + i];
   }
   return x;
-}
-
-/**
- * x with A x = b in the rows of the free unknowns and x = 0 for the held ones; null if that part of A is not positive definite.
- * @param {Row} matrix n × n
- * @param {Row} b
- * @param {boolean[]} held
- */
-export function solveFree(matrix, b, held) {
-  const n = b.length;
-  const x = Float64Array.from(b);
-  const masked = Float64Array.from(matrix);
-  for (let i = 0; i < n; i++) {
-    if (!held[i]) continue;
-    x[i] = 0;
-    for (let j = 0; j < n; j++) masked[i * n + j] = masked[j * n + i] = i === j ? 1 : 0;
-  }
-  const L = cholesky(masked, n);
-  return L && solveFactored(L, x);
 }
 
 /** A x, row by row. @param {Row} matrix @param {Row} x @returns {Float64Array} */

@@ -9,6 +9,8 @@
  *   load: Int32Array, loads: Load[]}} MotionRows
  */
 
+/** Positions, velocities and accelerations, by their names in rows and in columns of files. */
+export const MOTION_GROUPS = /** @type {const} */ (["q", "qd", "qdd"]);
 const MOTION_ROUNDING = 1e-12; // rounding error of positions, relative to the largest position of a joint
 
 export class Motion {
@@ -62,10 +64,7 @@ export class Motion {
       const [a, b] = [k * n + j, (k + 1) * n + j];
       const at = row * n + j;
       if (u <= 0 || u >= 1) {
-        const node = u <= 0 ? a : b; // no rounding at the nodes themselves
-        rows.q[at] = this.q[node];
-        rows.qd[at] = this.qd[node];
-        rows.qdd[at] = this.qdd[node];
+        for (const group of MOTION_GROUPS) rows[group][at] = this[group][u <= 0 ? a : b]; // no rounding at the nodes themselves
         continue;
       }
       const [v0, v1, a0, a1] = [h * this.qd[a], h * this.qd[b], h * h * this.qdd[a], h * h * this.qdd[b]];
@@ -112,9 +111,7 @@ export class Motion {
     const { n } = this;
     rows.t[row] = this.t[k];
     rows.load[row] = this.loads.length ? this.load[k] : -1;
-    rows.q.set(this.q.subarray(k * n, (k + 1) * n), row * n);
-    rows.qd.set(this.qd.subarray(k * n, (k + 1) * n), row * n);
-    rows.qdd.set(this.qdd.subarray(k * n, (k + 1) * n), row * n);
+    for (const group of MOTION_GROUPS) rows[group].set(this[group].subarray(k * n, (k + 1) * n), row * n);
   }
 }
 
@@ -130,17 +127,8 @@ export function quintic(rise, v0, v1, a0, a1) {
 /** Empty rows of a motion. @param {number} count @param {number} n @param {Load[]} loads @returns {MotionRows} */
 export function motionRows(count, n, loads) {
   const numbers = () => new Float64Array(count * n);
-  const t = new Float64Array(count);
-  return {
-    count,
-    n,
-    t,
-    q: numbers(),
-    qd: numbers(),
-    qdd: numbers(),
-    load: new Int32Array(count).fill(-1),
-    loads,
-  };
+  const [t, load] = [new Float64Array(count), new Int32Array(count).fill(-1)];
+  return { count, n, t, q: numbers(), qd: numbers(), qdd: numbers(), load, loads };
 }
 
 /** The same motion with time stretched by a factor c: S (7.119), r = t/c. @param {MotionRows} rows @param {number} c @returns {MotionRows} */

@@ -34,12 +34,9 @@ export class MotionFigures {
     const joints = app.robot.joints.map(
       (joint, j) => /** @type {[string, string]} */ ([String(j), joint.name]),
     );
-    const chosen = choice({
-      label: "Joint whose torque is split by cause",
-      choices: joints,
-      value: "0",
-      onChange: (value) => this.chooseJoint(Number(value)),
-    });
+    const chosen = choice("Joint whose torque is split by cause", joints, "0", (value) =>
+      this.chooseJoint(Number(value)),
+    );
     this.cause.element.querySelector("figcaption")?.append("of", chosen);
     this.element = el("div", { class: "plots" }, ...this.all.map((one) => one.element));
     this.curves();
@@ -47,12 +44,11 @@ export class MotionFigures {
 
   /** The curves of each figure; limits of positions and velocities are in the displayed units. */
   curves() {
-    const { joints } = this.app.robot;
+    const { joints, labels } = this.app.robot;
     const each = (/** @type {(j: number) => (number | null)[]} */ limits) =>
-      shortNames(joints).map((name, j) => ({ name, colour: jointColour(j), limits: limits(j) }));
+      labels.map((name, j) => ({ name, colour: jointColour(j), limits: limits(j) }));
     const times = (/** @type {number | null} */ limit, /** @type {number} */ j) =>
       limit === null ? null : limit * this.app.unitFactor(j);
-    const both = (/** @type {number | null} */ limit) => [limit, limit === null ? null : -limit];
     this.position.setCurves(each((j) => [times(joints[j].lower, j), times(joints[j].upper, j)]));
     this.velocity.setCurves(each((j) => both(times(joints[j].velocity, j))));
     this.torque.setCurves(each((j) => both(joints[j].effort)));
@@ -71,7 +67,7 @@ export class MotionFigures {
     this.causes = causes;
     this.cause.setCurves([
       ...causes.map((cause) => ({ name: CAUSE_TITLES[cause].toLowerCase(), colour: `--cause-${cause}` })),
-      { name: "torque", colour: "--ink", wide: true, limits: [effort, effort === null ? null : -effort] },
+      { name: "torque", colour: "--ink", wide: true, limits: both(effort) },
     ]);
   }
 
@@ -88,22 +84,15 @@ export class MotionFigures {
     const { joints, n } = this.app.robot;
     const { rows, torques, limits, power, energies, work } = study.view;
     const { t } = rows;
-    const split = (
-      /** @type {Float64Array} */ values,
-      /** @type {(j: number) => number} */ factor = () => 1,
-    ) => joints.map((_, j) => everyNth(values, n, j, factor(j)));
-    const angle = (/** @type {number} */ j) => this.app.unitFactor(j);
+    const split = (/** @type {Float64Array} */ values, shown = false) =>
+      joints.map((_, j) => everyNth(values, n, j, shown ? this.app.unitFactor(j) : 1));
     const own = (/** @type {string} */ turning, /** @type {string} */ sliding) =>
       unitsShown(joints, turning, sliding);
     const turn = this.app.state.degrees ? "°" : "rad";
     const { beyond } = limits;
-    this.position.draw({ t, values: split(rows.q, angle), unit: own(turn, "m"), beyond: beyond.position });
-    this.velocity.draw({
-      t,
-      values: split(rows.qd, angle),
-      unit: own(`${turn}/s`, "m/s"),
-      beyond: beyond.velocity,
-    });
+    this.position.draw({ t, values: split(rows.q, true), unit: own(turn, "m"), beyond: beyond.position });
+    const perSecond = own(`${turn}/s`, "m/s");
+    this.velocity.draw({ t, values: split(rows.qd, true), unit: perSecond, beyond: beyond.velocity });
     this.torque.draw({ t, values: split(torques), unit: own("N m", "N"), beyond: beyond.torque });
     this.power.draw({ t, values: [...split(power.each), power.total], unit: "W" });
     const { kinetic, potential } = energies;
@@ -134,13 +123,9 @@ export class MotionFigures {
   }
 }
 
-/** The joint names without their common prefix, up to a word separator. @param {{name: string}[]} joints */
-function shortNames(joints) {
-  const names = joints.map((joint) => joint.name);
-  const prefix = /^[^_./-]+[_./-]/.exec(names[0])?.[0] ?? "";
-  const shared =
-    names.length > 1 && names.every((name) => name.startsWith(prefix) && name.length > prefix.length);
-  return shared ? names.map((name) => name.slice(prefix.length)) : names;
+/** Limits of both signs. @param {number | null} limit */
+function both(limit) {
+  return [limit, limit === null ? null : -limit];
 }
 
 /** Every nth value from j on, multiplied by a factor. @param {Float64Array} values @param {number} n @param {number} j @param {number} factor */

@@ -61,22 +61,19 @@ export function motionMaker(app, onMade, onProblem) {
       said.to,
     ),
     inRow(
-      choice({
-        label: "Shape of the motion",
-        choices: Object.entries(MOTION_SHAPES).map(([name, { title }]) => [name, title]),
-        value: shape,
-        onChange: (value) => (shape = value),
-      }),
+      choice(
+        "Shape of the motion",
+        Object.entries(MOTION_SHAPES).map(([name, { title }]) => [name, title]),
+        shape,
+        (value) => (shape = value),
+      ),
       el(
         "label",
         { class: "inline" },
         "Duration",
-        numberBox({
-          label: "Duration of the motion (s)",
-          value: duration,
+        numberBox("Duration of the motion (s)", duration, (value) => (duration = value), {
           min: MAKER_DURATIONS.least,
           max: MAKER_DURATIONS.most,
-          onInput: (value) => (duration = value),
         }),
         "s",
       ),

@@ -1,7 +1,19 @@
 // The motion panel: select, play, scrub and stretch a motion; the figures, the limits and the arm follow.
 
 import { writeMotion } from "./csv.js";
-import { brief, button, checkbox, choice, download, el, folded, inRow, slider, softText } from "./dom.js";
+import {
+  brief,
+  button,
+  checkbox,
+  choice,
+  download,
+  el,
+  folded,
+  inRow,
+  slider,
+  softText,
+  withUnit,
+} from "./dom.js";
 import { Motion } from "./motion.js";
 import { MotionFigures } from "./motion_figures.js";
 import { motionFileButton } from "./motion_files.js";
@@ -13,7 +25,7 @@ import { MotionStudy } from "./motion_study.js";
 /** @import { App } from "./app.js" */
 /** @import { MotionData } from "./motion.js" */
 
-const MOTION_SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
+const MOTION_SPEEDS = withUnit(["0.1", "0.25", "0.5", "1", "2", "4"], "×");
 
 /** @param {App} app */
 export function motionPanel(app) {
@@ -43,13 +55,8 @@ export class MotionPanel {
       role: "region",
       tabindex: 0,
     });
-    this.list = choice({
-      label: "Motion",
-      choices: [],
-      value: "",
-      onChange: (value) => this.choose(Number(value)),
-    });
-    this.time = slider({ label: "Time", value: 0, min: 0, max: 1, onInput: (t) => this.player.seek(t) });
+    this.list = choice("Motion", [], "", (value) => this.choose(Number(value)));
+    this.time = slider("Time", 0, (t) => this.player.seek(t), { min: 0, max: 1 });
     this.clock = el("output", { class: "clock" });
     this.playButton = button("Play", () => (this.player.playing ? this.player.pause() : this.player.play()));
     this.save = button("Save as CSV", () => this.download());
@@ -83,13 +90,8 @@ export class MotionPanel {
   }
 
   transport() {
-    const speed = choice({
-      label: "Speed",
-      choices: MOTION_SPEEDS.map((value) => [value, `${value} ×`]),
-      value: "1",
-      onChange: (value) => (this.player.speed = Number(value)),
-    });
-    const loop = checkbox({ label: "Loop", onChange: (checked) => (this.player.loop = checked) });
+    const speed = choice("Speed", MOTION_SPEEDS, "1", (value) => (this.player.speed = Number(value)));
+    const loop = checkbox("Loop", false, (checked) => (this.player.loop = checked));
     return el("div", { class: "transport" }, this.playButton, this.time, this.clock, speed, loop);
   }
 

@@ -11,21 +11,12 @@ const SCALING_BOX = { least: 0.01, most: 100 };
 /** @param {(c: number) => void} onStretch */
 export function scalingControls(onStretch) {
   let smallest = 1;
-  const logarithm = slider({
-    label: "Time scaling",
-    value: 0,
+  const logarithm = slider("Time scaling", 0, (value) => onStretch(2 ** value), {
     min: Math.log2(SCALING_RANGE.least),
     max: Math.log2(SCALING_RANGE.most),
     step: 0.01,
-    onInput: (value) => onStretch(2 ** value),
   });
-  const box = numberBox({
-    label: "Duration factor c",
-    value: 1,
-    min: SCALING_BOX.least,
-    max: SCALING_BOX.most,
-    onInput: onStretch,
-  });
+  const box = numberBox("Duration factor c", 1, onStretch, { min: SCALING_BOX.least, max: SCALING_BOX.most });
   const duration = el("output", { class: "told" });
   const check = softText();
   const least = el("span", {});

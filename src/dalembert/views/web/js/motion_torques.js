@@ -9,7 +9,7 @@ const MOST_ROWS_AT_ONCE = 512; // kernel inputs are stored per row, including th
  * Calls compute for each range of rows with the same load, with that load added to the robot's own.
  * @param {Robot} robot @param {MotionRows} rows @param {(first: number, last: number) => void} compute
  */
-export function inStretches(robot, rows, compute) {
+function inStretches(robot, rows, compute) {
   const { payload, tip_wrench } = robot.numbers;
   for (let first = 0; first < rows.count;) {
     let last = first + 1;
@@ -30,17 +30,34 @@ export function inStretches(robot, rows, compute) {
 }
 
 /**
+ * Kernel outputs along the rows: those of each range of rows with the same load, joined.
+ * @param {Robot} robot @param {MotionRows} rows
+ * @param {(part: {q: Float64Array, qd: Float64Array, qdd: Float64Array}) => Record<string, Float64Array>} outputs
+ */
+function outputsAlong(robot, rows, outputs) {
+  const { n, count } = rows;
+  /** @type {Record<string, Float64Array>} */
+  const joined = {};
+  inStretches(robot, rows, (first, last) => {
+    const part = (/** @type {Float64Array} */ x) => x.subarray(first * n, last * n);
+    const some = outputs({ q: part(rows.q), qd: part(rows.qd), qdd: part(rows.qdd) });
+    for (const [name, values] of Object.entries(some)) {
+      const size = values.length / (last - first);
+      joined[name] ??= new Float64Array(count * size);
+      joined[name].set(values, first * size);
+    }
+  });
+  return joined;
+}
+
+/**
  * Torques along the rows: count · n numbers; velocities and accelerations may be replaced.
  * @param {Robot} robot @param {MotionRows} rows @param {Float64Array} [qd] @param {Float64Array} [qdd]
  */
 export function torquesAlong(robot, rows, qd = rows.qd, qdd = rows.qdd) {
-  const { n } = rows;
-  const torques = new Float64Array(rows.count * n);
-  inStretches(robot, rows, (first, last) => {
-    const part = (/** @type {Float64Array} */ x) => x.subarray(first * n, last * n);
-    torques.set(robot.inverseDynamics(part(rows.q), part(qd), part(qdd)), first * n);
-  });
-  return torques;
+  return outputsAlong(robot, { ...rows, qd, qdd }, (part) => ({
+    tau: robot.inverseDynamics(part.q, part.qd, part.qdd),
+  })).tau;
 }
 
 /**
@@ -52,57 +69,39 @@ export function torquesAlong(robot, rows, qd = rows.qd, qdd = rows.qdd) {
 
 /** @param {Robot} robot @param {MotionRows} rows @returns {TorqueParts} */
 export function torqueParts(robot, rows) {
-  const { n } = rows;
-  const size = rows.q.length;
-  const rest = new Float64Array(size);
+  const rest = new Float64Array(rows.q.length);
   const torque = torquesAlong(robot, rows);
   const atRest = torquesAlong(robot, rows, rest, rest); // gravity, springs and the tip wrench
-  const viscous = new Float64Array(size);
-  const coulomb = new Float64Array(size);
-  let odd = -1;
-  inStretches(robot, rows, (first, last) => {
-    const q = rows.q.subarray(first * n, last * n);
-    const qdd = rest.subarray(first * n, last * n);
-    const moving = robot.kernels.torque_terms.run({ q, qd: rows.qd.subarray(first * n, last * n), qdd });
-    viscous.set(moving.viscous, first * n);
-    coulomb.set(moving.coulomb, first * n);
-    if (odd >= 0 || !moving.other.some((x) => x !== 0)) return;
-    const still = robot.kernels.torque_terms.run({ q, qd: qdd, qdd }).other; // springs and similar terms do not depend on the velocity
-    const at = moving.other.findIndex((x, k) => Math.abs(x - still[k]) > 1e-9 * (1 + Math.abs(x)));
-    if (at >= 0) odd = at % n;
+  const { torque_terms: terms } = robot.kernels;
+  const { viscous, coulomb, other, still } = outputsAlong(robot, { ...rows, qdd: rest }, ({ q, qd, qdd }) => {
+    const { viscous, coulomb, other } = terms.run({ q, qd, qdd });
+    // springs and similar terms do not depend on the velocity
+    return {
+      viscous,
+      coulomb,
+      other,
+      still: other.some(Boolean) ? terms.run({ q, qd: qdd, qdd }).other : other,
+    };
   });
+  const at = other.findIndex((x, k) => Math.abs(x - still[k]) > 1e-9 * (1 + Math.abs(x)));
   const constant = atRest.map((g, k) => g + coulomb[k]);
-  return { viscous, constant, scaling: torque.map((tau, k) => tau - viscous[k] - constant[k]), odd };
+  const scaling = torque.map((tau, k) => tau - viscous[k] - constant[k]);
+  return { viscous, constant, scaling, odd: at < 0 ? at : at % rows.n };
 }
 
 /** The torques along the rows by cause, count · n numbers each. @param {Robot} robot @param {MotionRows} rows */
 export function causesAlong(robot, rows) {
-  const { n } = rows;
-  /** @type {Record<string, Float64Array>} */
-  const causes = {};
-  inStretches(robot, rows, (first, last) => {
-    const part = (/** @type {Float64Array} */ x) => x.subarray(first * n, last * n);
-    for (const [cause, values] of Object.entries(
-      robot.torqueTerms(part(rows.q), part(rows.qd), part(rows.qdd)),
-    )) {
-      causes[cause] ??= new Float64Array(rows.count * n);
-      causes[cause].set(values, first * n);
-    }
-  });
-  return causes;
+  return outputsAlong(robot, rows, ({ q, qd, qdd }) => robot.torqueTerms(q, qd, qdd));
 }
 
 /** Kinetic and potential energy along the rows (count,) in J, including the payload. @param {Robot} robot @param {MotionRows} rows */
 export function energiesAlong(robot, rows) {
-  const { n, count } = rows;
-  const kinetic = new Float64Array(count);
-  const potential = new Float64Array(count);
-  inStretches(robot, rows, (first, last) => {
-    const part = (/** @type {Float64Array} */ x) => x.subarray(first * n, last * n);
-    kinetic.set(robot.kernels.kinetic_energy.run({ q: part(rows.q), qd: part(rows.qd) }).T, first);
-    potential.set(robot.kernels.potential_energy.run({ q: part(rows.q) }).U, first);
-  });
-  return { kinetic, potential };
+  const { kinetic_energy: kinetic, potential_energy: potential } = robot.kernels;
+  const { T, U } = outputsAlong(robot, rows, ({ q, qd }) => ({
+    ...kinetic.run({ q, qd }),
+    ...potential.run({ q }),
+  }));
+  return { kinetic: T, potential: U };
 }
 
 /** The torques with time stretched by a factor c. @param {TorqueParts} parts @param {number} c */

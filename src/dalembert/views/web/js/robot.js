@@ -48,9 +48,9 @@ export class Robot {
     const { n } = this;
     const terms = this.kernels.torque_terms.run({ q, qd, qdd });
     const count = q.length / n;
-    /** @type {Arrays} */
-    const sums = {};
-    for (const cause of [...CAUSES, "total"]) sums[cause] = new Float64Array(count * n);
+    const sums = Object.fromEntries(
+      [...CAUSES, "total"].map((cause) => [cause, new Float64Array(count * n)]),
+    );
     const pairs = (n * (n + 1)) / 2;
     const { inertia, rotor, products, viscous, coulomb, other, contact } = terms;
     const gravity = terms.torque_terms_gravity; // renamed because an input has the name "gravity"

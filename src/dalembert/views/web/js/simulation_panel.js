@@ -1,6 +1,18 @@
 // The simulation tab: the arm under gravity, friction, a pull at its tip and a controller, simulated in the page.
 import { lawGains } from "./control_laws.js";
-import { brief, button, checkbox, choice, el, fixed, inRow, labelled, sliderField, softText } from "./dom.js";
+import {
+  brief,
+  button,
+  checkbox,
+  choice,
+  el,
+  fixed,
+  inRow,
+  labelled,
+  sliderField,
+  softText,
+  withUnit,
+} from "./dom.js";
 import { energyReadout } from "./energy_readout.js";
 import { gravityFields } from "./gravity_fields.js";
 import { SimulationPlayer } from "./simulation_player.js";
@@ -18,8 +30,8 @@ const DRAG_CHOICES = /** @type {[string, string][]} */ ([
   ["pull", "pulls the arm"],
   ["set-point", "moves the set-point"],
 ]);
-const SIM_STEPS = ["1", "0.5", "0.2", "0.1"]; // ms
-const SIM_SPEEDS = ["0.1", "0.25", "0.5", "1", "2"];
+const SIM_STEPS = withUnit(["1", "0.5", "0.2", "0.1"], "ms");
+const SIM_SPEEDS = withUnit(["0.1", "0.25", "0.5", "1", "2"], "×");
 
 /** @param {App} app */
 export function simulationPanel(app) {
@@ -94,18 +106,13 @@ export function simulationPanel(app) {
     gain("Frequency", "rad/s", control, "frequency", 60, 0.5),
     gain("Damping ratio", "", control, "ratio", 2),
     inRow(
-      checkbox({ label: "Respect torque limits", onChange: (on) => ((control.limited = on), setLaw()) }),
+      checkbox("Respect torque limits", false, (on) => ((control.limited = on), setLaw())),
       hold,
     ),
     inRow(
       labelled(
         "Dragging the tip ",
-        choice({
-          label: "Dragging the tip",
-          choices: DRAG_CHOICES,
-          value: dragged,
-          onChange: (value) => (dragged = value),
-        }),
+        choice("Dragging the tip", DRAG_CHOICES, dragged, (value) => (dragged = value)),
       ),
     ),
     gains,
@@ -121,21 +128,11 @@ export function simulationPanel(app) {
     inRow(
       labelled(
         "Speed ",
-        choice({
-          label: "Speed",
-          choices: SIM_SPEEDS.map((speed) => [speed, `${speed} ×`]),
-          value: "1",
-          onChange: (value) => (player.speed = Number(value)),
-        }),
+        choice("Speed", SIM_SPEEDS, "1", (value) => (player.speed = Number(value))),
       ),
       labelled(
         "Step ",
-        choice({
-          label: "Step length",
-          choices: SIM_STEPS.map((step) => [step, `${step} ms`]),
-          value: "1",
-          onChange: (value) => (player.step = Number(value) / 1000),
-        }),
+        choice("Step length", SIM_STEPS, "1", (value) => (player.step = Number(value) / 1000)),
       ),
       button("At rest", () => app.change({ qd: new Float64Array(robot.n), qdd: new Float64Array(robot.n) }), {
         title: "Set all velocities to zero",
@@ -145,26 +142,18 @@ export function simulationPanel(app) {
     energies.element,
     el("h3", {}, "Forces"),
     inRow(
-      checkbox({
-        label: "Friction",
-        checked: true,
-        onChange: (on) => ((player.simulation.friction = on), update()),
-      }),
-      checkbox({
-        label: "Joint stops",
-        checked: true,
-        onChange: (on) => ((player.simulation.stops = on), update()),
-      }),
+      checkbox("Friction", true, (on) => ((player.simulation.friction = on), update())),
+      checkbox("Joint stops", true, (on) => ((player.simulation.stops = on), update())),
     ),
     gravityFields(app),
     el("h3", {}, "Control"),
     inRow(
-      choice({
-        label: "Controller",
-        choices: LAW_CHOICES,
-        value: "none",
-        onChange: (value) => ((control.name = value), (player.simulation.law = null), setLaw()),
-      }),
+      choice(
+        "Controller",
+        LAW_CHOICES,
+        "none",
+        (value) => ((control.name = value), (player.simulation.law = null), setLaw()),
+      ),
     ),
     lawFields,
     el("h3", {}, "Pull at the tip"),

@@ -97,3 +97,8 @@ export function directionBy(m, v) {
 export function columnOf(m, k) {
   return [m[k], m[4 + k], m[8 + k]];
 }
+
+/** The 3 × 3 matrix with these columns, row by row. @param {Numbers[]} columns */
+export function rowsOf3(columns) {
+  return [0, 1, 2].flatMap((row) => columns.map((column) => column[row]));
+}

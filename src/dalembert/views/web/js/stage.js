@@ -83,7 +83,7 @@ export class Stage {
     const former = this.layers.get(name);
     let control = former?.control ?? null;
     if (label && !control) {
-      const box = checkbox({ label, checked: shown, onChange: (checked) => this.setShown(name, checked) });
+      const box = checkbox(label, shown, (checked) => this.setShown(name, checked));
       this.boxes.append(box);
       control = box.querySelector("input");
     }

@@ -16,6 +16,7 @@ import {
   unitText,
 } from "./dom.js";
 import { steinerMoments } from "./moments.js";
+import { MOTION_GROUPS } from "./motion.js";
 
 /** @import { App } from "./app.js" */
 
@@ -30,15 +31,15 @@ const LOAD = ["Mass (kg)", "x (m)", "y (m)", "z (m)"];
 /** @param {App} app */
 export function statePanel(app) {
   const panel = el("div", { class: "state" });
-  const units = choice({
-    label: "Unit of angles",
-    choices: [
+  const units = choice(
+    "Unit of angles",
+    [
       ["deg", "degrees"],
       ["rad", "radians"],
     ],
-    value: app.state.degrees ? "deg" : "rad",
-    onChange: (value) => app.change({ degrees: value === "deg" }),
-  });
+    app.state.degrees ? "deg" : "rad",
+    (value) => app.change({ degrees: value === "deg" }),
+  );
   panel.append(
     inRow(
       labelled("Angles in ", units),
@@ -49,7 +50,7 @@ export function statePanel(app) {
       button("Random", () => random(app), { title: "Set a random state within the limits" }),
     ),
   );
-  for (const name of /** @type {const} */ (["q", "qd", "qdd"])) panel.append(rowsOf(app, name, panel));
+  for (const name of MOTION_GROUPS) panel.append(rowsOf(app, name, panel));
   panel.append(wrenchRows(app), payloadRows(app));
   return panel;
 }
@@ -63,17 +64,15 @@ function rest(app) {
 
 /** @param {App} app */
 function random(app) {
-  const draw = (/** @type {"q"|"qd"|"qdd"} */ name) =>
-    app.robot.joints.map((_, k) => {
+  const drawn = MOTION_GROUPS.map((name) => [
+    name,
+    Float64Array.from(app.robot.joints, (_, k) => {
       const [lower, upper] = range(app, name, k);
       return lower + (upper - lower) * Math.random();
-    });
+    }),
+  ]);
   app.take(null);
-  app.change({
-    q: Float64Array.from(draw("q")),
-    qd: Float64Array.from(draw("qd")),
-    qdd: Float64Array.from(draw("qdd")),
-  });
+  app.change(Object.fromEntries(drawn));
 }
 
 /** The range of a slider, in SI units. @param {App} app @param {"q"|"qd"|"qdd"} name @param {number} k @returns {[number, number]} */
@@ -103,8 +102,8 @@ function rowsOf(app, name, panel) {
       app.take(null);
       app.change({ [name]: values });
     };
-    const range = slider({ label, value: 0, onInput: put });
-    const box = numberBox({ label: `${label}, exact`, value: 0, onInput: put });
+    const range = slider(label, 0, put);
+    const box = numberBox(`${label}, exact`, 0, put);
     const unit = unitText();
     body.append(el("div", { class: "field" }, jointLabel(app.robot.labels[k], joint.name), range, box, unit));
     return { range, box, unit };
@@ -121,11 +120,10 @@ function rowsOf(app, name, panel) {
       show(box, value, 6);
       unit.textContent = app.unit(k) + per;
       const { lower: least, upper: most, velocity, acceleration } = app.robot.joints[k];
-      const size = Math.abs(app.state[name][k]);
-      const beyond =
-        name === "q"
-          ? app.state.q[k] < (least ?? -Infinity) - 1e-12 || app.state.q[k] > (most ?? Infinity) + 1e-12
-          : size > ((name === "qd" ? velocity : acceleration) ?? Infinity) + 1e-12;
+      const highest = { q: most, qd: velocity, qdd: acceleration }[name] ?? Infinity;
+      const lowest = name === "q" ? (least ?? -Infinity) : -highest;
+      const now = app.state[name][k];
+      const beyond = now < lowest - 1e-12 || now > highest + 1e-12;
       unit.parentElement?.classList.toggle("beyond", beyond);
     });
   };

@@ -1,7 +1,6 @@
 // Selection of a file: from the robot's folder, an earlier upload, or a new upload.
 import { button, el } from "./dom.js";
 
-/** @import { StudioLink } from "./studio_link.js" */
 /** @import { StudioWork } from "./studio_work.js" */
 /** @typedef {{from: string, name: string}} StudioFile */
 /** @typedef {[string, string, string[]][]} FileGroups heading, where from, names */
@@ -46,18 +45,18 @@ export function fileGroups(folder, sent) {
   ];
 }
 
-/** A button that uploads a file to the server. @param {{link: StudioLink, work: StudioWork, kind: "robot" | "log", text: string, label: string,
- * accept: string, onSent: (file: StudioFile) => void}} options */
-export function sendButton({ link, work, kind, text, label, accept, onSent }) {
+/** A button that uploads a file to the server. @param {StudioWork} work @param {"robot" | "log"} kind @param {string} text @param {string} accept
+ * @param {(file: StudioFile) => void} onSent */
+export function sendButton(work, kind, text, accept, onSent) {
   const input = el("input", {
     type: "file",
     accept,
     hidden: true,
-    "aria-label": label,
+    "aria-label": kind === "robot" ? "Robot file" : "Log file",
     onchange: async () => {
       const file = input.files?.[0];
       input.value = "";
-      const sent = file && (await work.tried(() => link.send(kind, file)));
+      const sent = file && (await work.tried(() => work.link.send(kind, file)));
       if (sent) onSent(sent);
     },
   });

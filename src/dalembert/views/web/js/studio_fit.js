@@ -21,40 +21,27 @@ export function studioFit(studio) {
     cutoff: /** @type {number | null} */ (null),
   };
   const result = el("div", { class: "fit-result" });
-  const cutoff = optionalNumberBox({
-    label: "Cut-off frequency",
-    placeholder: "chosen",
-    onInput: (value) => (settings.cutoff = value),
-  });
+  const cutoff = optionalNumberBox("Cut-off frequency", "chosen", (value) => (settings.cutoff = value));
+  const showFit = (/** @type {{fit: FitData | null} | null} */ done) => {
+    if (done?.fit) result.replaceChildren(...fitRows(studio, done.fit));
+  };
   const identify = async () => {
     const [run, validate] = [log.chosen, other.chosen];
     const body = { logs: run ? [run] : [], validate: validate ? [validate] : [], ...settings };
-    const done = await work.run("identify", body);
-    if (done) result.replaceChildren(...fitRows(studio, done.fit));
+    showFit(await work.run("identify", body));
   };
-  const send = sendButton({
-    link,
-    work,
-    kind: "log",
-    text: "Upload a log …",
-    label: "Log file",
-    accept: LOG_FILES,
-    onSent: async (file) => {
-      await studio.listFiles();
-      log.list.value = JSON.stringify(file);
-    },
+  const send = sendButton(work, "log", "Upload a log …", LOG_FILES, async (file) => {
+    await studio.listFiles();
+    log.list.value = JSON.stringify(file);
   });
   studio.onFiles((files) => {
     const groups = fileGroups(files.logs, files.sent_logs);
     log.fill(groups);
     other.fill(groups);
   });
-  if (status.fit) result.replaceChildren(...fitRows(studio, status.fit));
+  showFit(status);
   const running = status.jobs.identification;
-  if (running?.state === "running")
-    work
-      .tried(() => work.finish(running))
-      .then((done) => done && result.replaceChildren(...fitRows(studio, done.fit)));
+  work.resume(running).then(showFit);
   return el(
     "details",
     { open: status.fit !== null || running?.state === "running" },
@@ -62,15 +49,12 @@ export function studioFit(studio) {
     inRow(labelled("Log ", log.list), send),
     inRow(labelled("Validate on ", other.list)),
     inRow(
-      checkbox({
-        label: "Select the model by cross-validation",
-        checked: true,
-        onChange: (checked) => (settings.selection = checked),
-      }),
-      checkbox({
-        label: "Physically consistent parameters only",
-        onChange: (checked) => (settings.physical = checked ? true : null),
-      }),
+      checkbox("Select the model by cross-validation", true, (checked) => (settings.selection = checked)),
+      checkbox(
+        "Physically consistent parameters only",
+        false,
+        (checked) => (settings.physical = checked ? true : null),
+      ),
       el("label", { class: "studio-duration" }, "Cut-off ", cutoff, " Hz"),
     ),
     inRow(button("Identify", identify)),

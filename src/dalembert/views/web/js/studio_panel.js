@@ -86,6 +86,5 @@ async function fillStudio(app, link, panel) {
     sessionStorage.removeItem(STUDIO_TAB);
     document.getElementById("tab-studio")?.click();
   } else refreshed();
-  const { page } = status.jobs;
-  if (page?.state === "running") studio.show(await studio.pages.tried(() => studio.pages.finish(page)));
+  studio.show(await studio.pages.resume(status.jobs.page));
 }

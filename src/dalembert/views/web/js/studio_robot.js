@@ -2,27 +2,18 @@
 import { button, el, inRow, softText } from "./dom.js";
 import { fileGroups, fileList, sendButton } from "./studio_files.js";
 
+/** @import { StudioFile } from "./studio_files.js" */
 /** @import { Studio } from "./studio_panel.js" */
 
 const ROBOT_FILES = ".urdf,.toml,.xml,.mjcf,.sdf";
 
 /** @param {Studio} studio */
 export function studioRobot(studio) {
-  const { link, pages } = studio;
+  const { pages } = studio;
   const list = fileList("Robot");
-  const open = async () => {
-    const file = list.chosen;
-    if (file) studio.show(await pages.run("open", file));
-  };
-  const send = sendButton({
-    link,
-    work: pages,
-    kind: "robot",
-    text: "Upload a robot file …",
-    label: "Robot file",
-    accept: ROBOT_FILES,
-    onSent: async (file) => studio.show(await pages.run("open", file)),
-  });
+  const open = () => list.chosen && opened(list.chosen);
+  const opened = async (/** @type {StudioFile} */ file) => studio.show(await pages.run("open", file));
+  const send = sendButton(pages, "robot", "Upload a robot file …", ROBOT_FILES, opened);
   studio.onFiles((files) => {
     list.fill([...fileGroups(files.robots, files.sent_robots), ["Shipped arms", "shipped", files.arms]]);
   });

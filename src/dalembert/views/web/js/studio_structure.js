@@ -49,19 +49,13 @@ export function studioStructure(studio) {
   const chain = inRow(
     labelled(
       "Tip ",
-      choice({ label: "Tip link", choices: links, value: tip, onChange: (name) => (wanted.tip = name) }),
+      choice("Tip link", links, tip, (name) => (wanted.tip = name)),
     ),
     labelled(
       "Root ",
-      choice({ label: "Root link", choices: links, value: root, onChange: (name) => (wanted.root = name) }),
+      choice("Root link", links, root, (name) => (wanted.root = name)),
     ),
-    status.robot.rotors
-      ? checkbox({
-          label: "Rotors",
-          checked: wanted.rotors,
-          onChange: (checked) => (wanted.rotors = checked),
-        })
-      : null,
+    status.robot.rotors ? checkbox("Rotors", wanted.rotors, (checked) => (wanted.rotors = checked)) : null,
   );
   return folded(
     "Structure",
@@ -88,21 +82,13 @@ function lockRows({ app, status }, wanted) {
     const shown = app.robot.joints.findIndex((joint) => joint.name === name);
     const start = wanted.lock[name] ?? (shown < 0 ? 0 : app.state.q[shown]);
     let position = start;
-    const box = numberBox({
-      label: `Locked position of ${name}`,
-      value: Number((start * factor).toFixed(4)),
-      onInput: (value) => {
-        position = value / factor;
-        if (name in wanted.lock) wanted.lock[name] = position;
-      },
+    const box = numberBox(`Locked position of ${name}`, Number((start * factor).toFixed(4)), (value) => {
+      position = value / factor;
+      if (name in wanted.lock) wanted.lock[name] = position;
     });
-    const hold = checkbox({
-      label: `Lock ${name} at`,
-      checked: name in wanted.lock,
-      onChange: (checked) => {
-        if (checked) wanted.lock[name] = position;
-        else delete wanted.lock[name];
-      },
+    const hold = checkbox(`Lock ${name} at`, name in wanted.lock, (checked) => {
+      if (checked) wanted.lock[name] = position;
+      else delete wanted.lock[name];
     });
     const unit = degrees ? "°" : revolute ? "rad" : "m";
     return el("div", { class: "studio-field" }, hold, box, unitText(unit));
@@ -114,15 +100,11 @@ function lockRows({ app, status }, wanted) {
 function payloadBoxes({ status: { robot } }, wanted) {
   const shown = wanted.payload === null ? [robot.payload, ...robot.com] : [wanted.payload, ...wanted.com];
   const rows = PAYLOAD_BOXES.map(([label, unit], k) => {
-    const box = numberBox({
-      label: `${label}, permanent`,
-      value: shown[k],
-      min: k === 0 ? 0 : null,
-      onInput: (value) => {
-        shown[k] = value;
-        [wanted.payload, ...wanted.com] = shown;
-      },
-    });
+    const put = (/** @type {number} */ value) => {
+      shown[k] = value;
+      [wanted.payload, ...wanted.com] = shown;
+    };
+    const box = numberBox(`${label}, permanent`, shown[k], put, { min: k === 0 ? 0 : null });
     return el("div", { class: "studio-field" }, el("span", {}, label), box, unitText(unit));
   });
   return el("div", { class: "rows" }, ...rows);
@@ -132,19 +114,11 @@ function payloadBoxes({ status: { robot } }, wanted) {
 function lengthRows({ status }, wanted) {
   const lengths = Object.entries(status.robot.lengths);
   if (!lengths.length) return null;
-  const rows = lengths.map(([name, own]) =>
-    el(
-      "div",
-      { class: "studio-field" },
-      el("span", {}, name),
-      numberBox({
-        label: `Length ${name}`,
-        value: wanted.lengths[name] ?? own,
-        onInput: (value) => (wanted.lengths[name] = value),
-      }),
-      unitText("m"),
-    ),
-  );
+  const rows = lengths.map(([name, own]) => {
+    const put = (/** @type {number} */ value) => (wanted.lengths[name] = value);
+    const box = numberBox(`Length ${name}`, wanted.lengths[name] ?? own, put);
+    return el("div", { class: "studio-field" }, el("span", {}, name), box, unitText("m"));
+  });
   return folded(
     "Lengths of the closed chain",
     softText("Masses keep their positions in the frames of their links."),

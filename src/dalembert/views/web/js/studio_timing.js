@@ -28,11 +28,11 @@ export function studioTiming(studio) {
     addMotion(app, done.motion);
     notes.textContent = done.notes.join(" ");
   };
-  const box = optionalNumberBox({
-    label: "Duration of the time-optimal motion",
-    placeholder: "least",
-    onInput: (value) => (duration = value),
-  });
+  const box = optionalNumberBox(
+    "Duration of the time-optimal motion",
+    "least",
+    (value) => (duration = value),
+  );
   return folded(
     "Timing of the displayed motion",
     inRow(

@@ -57,6 +57,11 @@ export class StudioWork {
     return this.tried(async () => this.finish((await this.link.ask(action, body)).job));
   }
 
+  /** The result of a job if it is still running, such as one begun before the page was rebuilt; null otherwise. @param {StudioJob | undefined} job @returns {Promise<any>} */
+  async resume(job) {
+    return job?.state === "running" ? this.tried(() => this.finish(job)) : null;
+  }
+
   /** Waits for a running job. @param {StudioJob} job @returns {Promise<any>} */
   async finish(job) {
     this.running.hidden = false;

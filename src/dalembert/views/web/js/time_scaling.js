@@ -1,6 +1,6 @@
 // The smallest factor by which time must be stretched to satisfy every limit: S 7.7 with friction.
 
-import { motionRows } from "./motion.js";
+import { MOTION_GROUPS, motionRows } from "./motion.js";
 import { torqueParts } from "./motion_torques.js";
 import { general } from "./wording.js";
 
@@ -65,9 +65,7 @@ function besideRow(motion, rows, row) {
   const last = 2 * SCALING_FINER + 1;
   finer.t[last] = rows.t[row];
   finer.load[last] = rows.load[row];
-  for (const group of /** @type {const} */ (["q", "qd", "qdd"])) {
-    finer[group].set(rows[group].subarray(row * n, (row + 1) * n), last * n);
-  }
+  for (const group of MOTION_GROUPS) finer[group].set(rows[group].subarray(row * n, (row + 1) * n), last * n);
   return finer;
 }
 
@@ -79,6 +77,12 @@ function fastestSpeed(joints, rows, parts) {
   const n = joints.length;
   /** @type {{low: number, high: number, kind: string, row: number, joint: number}[]} */
   const forbidden = [];
+  const forbid = (
+    /** @type {string} */ kind,
+    /** @type {number} */ at,
+    /** @type {number} */ low,
+    high = Infinity,
+  ) => forbidden.push({ low, high, kind, row: Math.floor(at / n), joint: at % n });
   for (let at = 0; at < rows.q.length; at++) {
     const [row, j] = [Math.floor(at / n), at % n];
     const { name, effort, velocity, acceleration } = joints[j];
@@ -96,20 +100,11 @@ function fastestSpeed(joints, rows, parts) {
         side * parts.viscous[at],
         side * held - limit,
       );
-      if (interval) forbidden.push({ ...interval, kind: "effort", row, joint: j });
+      if (interval) forbid("effort", at, interval.low, interval.high);
     }
     const [qd, qdd] = [Math.abs(rows.qd[at]), Math.abs(rows.qdd[at])];
-    if (velocity !== null && qd > 0)
-      forbidden.push({ low: velocity / qd, high: Infinity, kind: "velocity", row, joint: j });
-    if (acceleration !== null && qdd > 0) {
-      forbidden.push({
-        low: Math.sqrt(acceleration / qdd),
-        high: Infinity,
-        kind: "acceleration",
-        row,
-        joint: j,
-      });
-    }
+    if (velocity !== null && qd > 0) forbid("velocity", at, velocity / qd);
+    if (acceleration !== null && qdd > 0) forbid("acceleration", at, Math.sqrt(acceleration / qdd));
   }
   /** @type {Decision} */
   let decision = { speed: Infinity, kind: "", row: 0, joint: 0, time: 0 };

@@ -1,6 +1,7 @@
 // Dragging the tip: inverse kinematics while the arm is at rest, a spring that pulls the tip during simulation, or
 // motion of the set-point while a controller holds a posture.
 import { inverseKinematics } from "./inverse_kinematics.js";
+import { columnOf } from "./space.js";
 
 /** @import { App } from "./app.js" */
 
@@ -70,33 +71,20 @@ export function connectTipDrag(app) {
   };
   stage.layer("pull", () => {
     const pulled = app.simulation?.player.simulation;
-    const pose = robot.pose(app.state.q);
-    const tip = [pose[3], pose[7], pose[11]];
+    const tip = columnOf(robot.pose(app.state.q), 3);
     /** @type {import("./items.js").Item[]} */
     const items = [];
     if (pulled?.pull) {
       const force = Math.hypot(...pulled.force);
-      items.push({ kind: "line", points: [tip, pulled.pull.target], colour: "--cause-contact", width: 3 });
-      items.push({
-        kind: "sphere",
-        centre: pulled.pull.target,
-        radius: 0.012 * stage.fit.reach,
-        colour: "--cause-contact",
-      });
-      items.push({
-        kind: "label",
-        at: pulled.pull.target.map((x, k) => 0.5 * (x + tip[k])),
-        text: `${force.toPrecision(3)} N`,
-      });
+      const [centre, colour] = [pulled.pull.target, "--cause-contact"];
+      items.push({ kind: "line", points: [tip, centre], colour, width: 3 });
+      items.push({ kind: "sphere", centre, radius: 0.012 * stage.fit.reach, colour });
+      const middle = centre.map((x, k) => 0.5 * (x + tip[k]));
+      items.push({ kind: "label", at: middle, text: `${force.toPrecision(3)} N` });
     }
     if (pulled?.law && app.busy === "simulation") {
-      const held = robot.pose(pulled.law.posture);
-      items.push({
-        kind: "sphere",
-        centre: [held[3], held[7], held[11]],
-        radius: 0.015 * stage.fit.reach,
-        colour: "--green",
-      });
+      const centre = columnOf(robot.pose(pulled.law.posture), 3);
+      items.push({ kind: "sphere", centre, radius: 0.015 * stage.fit.reach, colour: "--green" });
     }
     return items;
   });

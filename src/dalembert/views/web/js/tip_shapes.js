@@ -9,41 +9,20 @@ import { zonotope, zonotopeVolume } from "./zonotope.js";
 /** @typedef {{dynamic: TipEllipsoid, velocity: TipEllipsoid, force: TipEllipsoid, polytope: TipPolytope}} TipShapes */
 /** @typedef {keyof TipShapes} ShapeKey */
 
-/** @type {{key: ShapeKey, title: string, units: [string, string], scale: string, fill: number[], edge: number[]}[]} */
-export const SHAPES = [
-  {
-    key: "dynamic",
-    title: "Dynamic manipulability",
-    units: ["m/s²", "rad/s²"],
-    scale: "acceleration",
-    fill: [0.18, 0.42, 0.78, 0.34],
-    edge: [0.12, 0.3, 0.62, 0.9],
-  },
-  {
-    key: "polytope",
-    title: "Acceleration polytope",
-    units: ["m/s²", "rad/s²"],
-    scale: "acceleration",
-    fill: [0.45, 0.35, 0.7, 0.16],
-    edge: [0.42, 0.3, 0.62, 0.9],
-  },
-  {
-    key: "velocity",
-    title: "Velocity manipulability",
-    units: ["m/s", "rad/s"],
-    scale: "velocity",
-    fill: [0.22, 0.6, 0.36, 0.3],
-    edge: [0.14, 0.45, 0.25, 0.9],
-  },
-  {
-    key: "force",
-    title: "Force ellipsoid",
-    units: ["N", "N m"],
-    scale: "force",
-    fill: [0.86, 0.45, 0.16, 0.3],
-    edge: [0.7, 0.33, 0.08, 0.9],
-  },
-];
+/** Units of what a shape shows, in linear and in angular directions. @type {Record<string, [string, string]>} */
+const SHAPE_UNITS = { acceleration: ["m/s²", "rad/s²"], velocity: ["m/s", "rad/s"], force: ["N", "N m"] };
+/** The shapes: key, title, what they show, which is also what shares a scale, and the colours of faces and edges. */
+const SHAPE_ROWS = /** @type {[ShapeKey, string, string, number[], number[]][]} */ ([
+  ["dynamic", "Dynamic manipulability", "acceleration", [0.18, 0.42, 0.78, 0.34], [0.12, 0.3, 0.62, 0.9]],
+  ["polytope", "Acceleration polytope", "acceleration", [0.45, 0.35, 0.7, 0.16], [0.42, 0.3, 0.62, 0.9]],
+  ["velocity", "Velocity manipulability", "velocity", [0.22, 0.6, 0.36, 0.3], [0.14, 0.45, 0.25, 0.9]],
+  ["force", "Force ellipsoid", "force", [0.86, 0.45, 0.16, 0.3], [0.7, 0.33, 0.08, 0.9]],
+]);
+export const SHAPES = SHAPE_ROWS.map(([key, title, scale, fill, edge]) => ({
+  ...{ key, title, scale, fill, edge },
+  units: SHAPE_UNITS[scale],
+}));
+
 /**
  * All shapes in the current posture; null if the inertia matrix is singular or no joint moves the tip.
  * @param {App} app

@@ -78,10 +78,7 @@ function barRow(name, label) {
   const parts = CAUSES.map((cause) => svgEl("rect", { class: `cause-${cause}`, y: 4, height: height - 8 }));
   const zero = svgEl("line", { class: "zero", y1: 0, y2: height });
   const total = svgEl("line", { class: "total", y1: 1, y2: height - 1 });
-  const limits = [
-    svgEl("line", { class: "limit", y1: 0, y2: height }),
-    svgEl("line", { class: "limit", y1: 0, y2: height }),
-  ];
+  const limits = [1, -1].map(() => svgEl("line", { class: "limit", y1: 0, y2: height }));
   const picture = svgEl(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },

@@ -118,7 +118,12 @@ class BaseParameters(Combinations):
     @cached_property
     def joint_columns(self) -> JointColumns:
         """The columns of Y_base that act on each joint."""
-        return JointColumns(self.parameters, self.independent, random_states(self.parameters.arm, PROBES))
+        return self.columns_for(sparse=False)
+
+    def columns_for(self, sparse: bool) -> JointColumns:
+        """The same; for the samples of a ``sparse`` log, they represent the mean over their interval."""
+        probes = random_states(self.parameters.arm, PROBES)
+        return JointColumns(self.parameters, self.independent, probes, averaged=sparse)
 
 
 def canonical_order(parameters: ParameterSet) -> list[int]:

@@ -7,6 +7,7 @@ without a body that follows the two. Values that no mechanism can have, such as 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -75,19 +76,20 @@ def _least_change(base: BaseParameters, values: Array) -> Array:
 
 
 def _possible(base: BaseParameters, phi: Array) -> bool:
-    for J in map(entries, links_of(base.parameters).own(phi)):
-        if np.linalg.eigvalsh(J)[0] < -1e-9 * max(np.abs(J).max(), 1e-12):
-            return False
-    return bool((phi[signed(base, exact=True)] >= 0).all())
+    J = np.array([entries(own) for own in links_of(base.parameters).own(phi)]).reshape(-1, 4, 4)
+    least = -1e-9 * np.maximum(np.abs(J).max(axis=(1, 2)), 1e-12)
+    return bool((np.linalg.eigvalsh(J)[:, 0] >= least).all() and (phi[signed(base, exact=True)] >= 0).all())
 
 
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
     """The arm with these parameters, and remarks on it, one sentence each."""
     robot, notes = parameters.arm.robot, list[str]()
-    terms = _terms(parameters, phi)
-    rotors = _rotors(parameters, phi)
+    terms, rotors = _terms(parameters, phi), defaultdict[object, float](float)
+    for parameter, x in zip(parameters.members, phi.tolist(), strict=True):
+        if parameter.kind == "Im":
+            rotors[parameter.drive or parameter.joint] += x
     joints = {
-        joint.name: replace(joint, friction=Friction.of(terms.get(k, ()))).with_rotor(_rotor(joint, rotors.get(k, 0.0)))
+        joint.name: replace(joint, friction=Friction.of(terms.get(k, ()))).with_rotor(_rotor(joint, rotors[k]))
         for k, joint in enumerate(robot.tree_joints)
     }
     links = links_of(parameters)
@@ -151,16 +153,6 @@ def _term(unit: Term, coefficients: list[float]) -> Term:
         for name, x in values.items()
     )
     return replace(unit, physical=all(possible), **values)
-
-
-def _rotors(parameters: ParameterSet, phi: Array) -> dict[object, float]:
-    """The rotor inertias, by joint of the tree or shared drive."""
-    out: dict[object, float] = {}
-    for parameter, x in zip(parameters.members, phi.tolist(), strict=True):
-        if parameter.kind == "Im":
-            place = parameter.drive or parameter.joint
-            out[place] = out.get(place, 0.0) + x
-    return out
 
 
 def _rotor(joint: Joint, inertia: float) -> Rotor | None:

@@ -20,6 +20,7 @@ from dalembert.work.logs.scipy_package import scipy
 
 SETTLED = ("Solved", "AlmostSolved")  # solver states with a usable solution
 WANTED = 1e-10  # gap and residuals at which the solver stops: predicted torques are then accurate to about 1e-6
+ROUGH = 1e-7  # the same, for comparisons of models: predicted torques are then accurate to about 1e-4
 ACCURATE = 1e-8  # gap and residuals that count as full accuracy
 # settings that differ from the solver's defaults, tried one after another if it makes no progress
 CAREFUL: tuple[dict[str, Any], ...] = (
@@ -58,6 +59,7 @@ class ConeProgram:
         self.weights, self.centres, self.slope = np.zeros(size), np.zeros(size), np.zeros(size)
         self._blocks: list[tuple[Array, Array]] = []
         self._cones: list[Any] = []
+        self._fixed: Any = None  # the rows of all blocks as one sparse matrix
 
     def zero(self, G: Array, h: Array) -> None:
         """G v = h."""
@@ -80,26 +82,30 @@ class ConeProgram:
     def _add(self, G: Array, h: Array, cone: Callable[[int], Any]) -> None:
         if len(h):
             self._blocks.append((G, h))
+            self._fixed = None
             self._cones.append(cone(len(h)))
 
-    def solved(self, A: Array, a: Array, scale: float = 1.0) -> tuple[Array, bool]:
-        """(v (size,), whether solved to full accuracy); the objective is divided by ``scale`` for the solver."""
-        m = len(a)
-        G = np.zeros((m + sum(len(h) for _, h in self._blocks), self.size + m))
-        G[:m, : self.size], G[range(m), range(self.size, self.size + m)] = A, -1.0
-        G[m:, : self.size] = np.concatenate([G for G, _ in self._blocks])
+    def solved(self, A: Array, a: Array, scale: float = 1.0, wanted: float = WANTED) -> tuple[Array, bool]:
+        """(v (size,), whether solved to full accuracy); the objective is divided by ``scale`` for the solver, which stops
+        at the gap and residuals ``wanted``."""
+        m, sparse = len(a), scipy.sparse
+        if self._fixed is None:
+            self._fixed = sparse.csc_matrix(np.concatenate([G for G, _ in self._blocks]))
+        rows = sparse.hstack([sparse.csc_matrix(A), -sparse.identity(m)])
+        fixed = sparse.hstack([self._fixed, sparse.csc_matrix((self._fixed.shape[0], m))])
+        G = sparse.vstack([rows, fixed], format="csc")
         h = np.concatenate([a, *(h for _, h in self._blocks)])
         weights = np.concatenate([self.weights, np.ones(m)]) / scale
         slope = np.concatenate([self.slope - self.weights * self.centres, np.zeros(m)]) / scale
-        P = scipy.sparse.csc_matrix((weights, (range(len(weights)),) * 2))
+        P = sparse.csc_matrix((weights, (range(len(weights)),) * 2))
         cones = [self.solver.ZeroConeT(m)] * (m > 0) + self._cones
         for careful in CAREFUL:  # exponential cones may stall long steps
             settings = self.solver.DefaultSettings()
             settings.verbose = False
-            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = WANTED
+            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = wanted
             for name, value in careful.items():
                 setattr(settings, name, value)
-            solution = self.solver.DefaultSolver(P, slope, scipy.sparse.csc_matrix(G), h, cones, settings).solve()
+            solution = self.solver.DefaultSolver(P, slope, G, h, cones, settings).solve()
             status = str(solution.status)
             if status in SETTLED or "Infeasible" in status:
                 break

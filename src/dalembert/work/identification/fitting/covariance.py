@@ -2,7 +2,7 @@
 
 The formulas for white or stationary noise assume more than the residuals fulfil: they are autocorrelated, larger at
 reversals, and correlated between joints. Consecutive segments of time, in contrast, are nearly independent whatever
-happens within them. With the Gram matrices of every segment, a fit that leaves some out or counts some twice is small
+happens within them. With the evidence of every segment, a fit that leaves some out or counts some twice is small
 linear algebra:
 
 * :func:`jackknife`: every block is left out once. It yields the standard deviation of a fit; on simulated robots ±2σ
@@ -15,100 +15,22 @@ also uncertainty of the viscous friction and of the inertias.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
+from dalembert.work.identification.fitting.evidence import FINE, Evidence
 
-BLOCKS = 40  # left out one at a time
 FEWEST_BLOCKS = 15  # if the residuals have a long memory
-FINE = 3  # segments per block, at which moving blocks may begin
-PER_BLOCK = 8  # minimum number of kept samples per block
 MEMORIES = 4.0  # minimum length of a block in correlation times
 SURE = 2.0  # minimum number of standard errors of a significant lag; a smaller lag is treated as an error
 ALIKE = 4.0  # largest mean squared difference between the joints' lags, in squared standard errors
 LARGEST_LAG = 0.02  # s: a larger apparent lag has another cause
 LEVERAGE = 0.9  # largest contribution of a block to a parameter for which leaving it out is meaningful
-
-
-@record
-class Segments:
-    """The Gram matrices of a log's equations, per segment of time.
-
-    G        for every joint (S, p + 2, p + 2): of its columns, −τ̇ and τ
-    columns  for every joint the base parameters (p,) of its columns
-    size     the number of base parameters
-    memory   the correlation time of the residuals in segments
-    lagging  whether the lag of the torques is unknown
-    """
-
-    G: tuple[Array, ...]
-    columns: tuple[NDArray[np.intp], ...]
-    size: int
-    lagging: bool
-    memory: float = 0.0
-
-    @property
-    def count(self) -> int:
-        """The number of segments."""
-        return len(self.G[0])
-
-    @property
-    def block(self) -> int:
-        """Segments per block: enough that blocks are nearly independent, as long as there are enough blocks."""
-        longest = max(FINE, self.count // FEWEST_BLOCKS)
-        return int(np.clip(np.ceil(MEMORIES * self.memory), FINE, longest))
-
-    def normal(self, weights: Array, values: Array, lag: float, together: int = 1) -> tuple[Array, Array]:
-        """(A, c): for every segment the weighted normal matrix (S, b + n, b + n), and the gradient at an estimate (S, b
-        + n).
-
-        The columns are those of the parameters, then the lag of every joint; ``lag`` is the estimate for all of them.
-        ``together`` is the number of segments that are summed.
-        """
-        size = self.size + len(self.G)
-        starts = np.arange(0, self.count, together)
-        A, c = np.zeros((len(starts), size, size)), np.zeros((len(starts), size))
-        for j, (fine, columns, weight) in enumerate(zip(self.G, self.columns, weights, strict=True)):
-            G = np.add.reduceat(fine, starts) if together > 1 else fine
-            at = np.append(columns, self.size + j)
-            x = np.append(values[columns], lag)
-            A[:, at[:, None], at] += weight**2 * G[:, :-1, :-1]
-            c[:, at] += weight**2 * (G[:, :-1, -1] - G[:, :-1, :-1] @ x)
-        return A, c
-
-
-class SegmentSums:
-    """Sums the Gram matrices of equations over segments, from samples in chronological order.
-
-    ``rows`` is the total number of samples.
-    """
-
-    def __init__(self, columns: Sequence[NDArray[np.intp]], rows: int) -> None:
-        self.rows, self.done = rows, [0] * len(columns)
-        count = FINE * int(np.clip(rows // PER_BLOCK, 2, BLOCKS))
-        self.G = tuple(np.zeros((count, len(x) + 2, len(x) + 2)) for x in columns)
-
-    def take(self, joint: int, equations: Array) -> None:
-        """Add the next samples of a joint: [columns, −τ̇, τ] (p + 2, M), weighted."""
-        G, instants = self.G[joint], equations.shape[1]
-        label = (self.done[joint] + np.arange(instants)) * len(G) // self.rows
-        self.done[joint] += instants
-        for segment, some in runs_of_equal(label):
-            G[segment] += equations[:, some] @ equations[:, some].T
-
-
-def runs_of_equal(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
-    """(label, slice) of every run of equal labels."""
-    cuts = np.flatnonzero(np.diff(labels)) + 1
-    for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
-        if end > start:
-            yield int(labels[start]), slice(int(start), int(end))
 
 
 class TorqueLags(NamedTuple):
@@ -133,24 +55,51 @@ class TorqueLags(NamedTuple):
 
 @record
 class BlockFit:
-    """A least-squares estimate and the segments that it was computed from, for jackknife and bootstrap.
+    """A least-squares estimate and the evidence that it was computed from, for jackknife and bootstrap.
 
     weights  (n,) of the joints' equations
     fixed    the columns that keep their values
+    lagging  whether the lag of the torques is unknown
+    memory   the correlation time of the residuals in segments of time
     """
 
-    segments: Segments
+    evidence: Evidence
     weights: Array
     values: Array
-    lag: float
     fixed: tuple[int, ...]
+    lagging: bool = False
+    memory: float = 0.0
+
+    @property
+    def block(self) -> int:
+        """Segments per block: enough that blocks are nearly independent, as long as there are enough blocks."""
+        longest = max(FINE, self.evidence.count // FEWEST_BLOCKS)
+        return int(np.clip(np.ceil(MEMORIES * self.memory), FINE, longest))
+
+    def _normal(self, together: int) -> tuple[Array, Array]:
+        """(A, c): for every block the weighted normal matrix (B, b + n, b + n), and the gradient at the estimate (B, b + n).
+
+        The columns are those of the parameters, then the lag of every joint; ``together`` is the number of segments
+        that are summed.
+        """
+        evidence = self.evidence
+        size = evidence.size + len(evidence.columns)
+        starts = np.arange(0, evidence.count, together)
+        A, c = np.zeros((len(starts), size, size)), np.zeros((len(starts), size))
+        for j, (fine, columns, weight) in enumerate(zip(evidence.grams, evidence.columns, self.weights, strict=True)):
+            G = np.add.reduceat(fine, starts) if together > 1 else fine
+            at = np.append(columns, evidence.size + j)
+            x = np.append(self.values[columns], evidence.lag)
+            A[:, at[:, None], at] += weight**2 * G[:, :-1, :-1]
+            c[:, at] += weight**2 * (G[:, :-1, -1] - G[:, :-1, :-1] @ x)
+        return A, c
 
     def lags(self) -> TorqueLags:
         """The delay of the torques behind the states: common to all joints, and of every joint."""
-        b, n = self.segments.size, len(self.weights)
+        b, n = self.evidence.size, len(self.weights)
         (common, error), (each, errors) = (
-            (self.lag + step[b:], np.sqrt(np.diag(self._left_out(H, s, back))[b:]))
-            for H, s, back, step in (self._whitened(k, self.segments.block) for k in (1, n))
+            (self.evidence.lag + step[b:], np.sqrt(np.diag(self._left_out(H, s, back))[b:]))
+            for H, s, back, step in (self._whitened(k, self.block) for k in (1, n))
         )
         return TorqueLags(float(common[0]), float(error[0]), each, errors)
 
@@ -161,12 +110,12 @@ class BlockFit:
         estimate, in coordinates in which the sum of H is 1; ``back`` maps to π_b and lags, and ``step`` leads from the
         present estimate to the best.
         """
-        b, n = self.segments.size, len(self.weights)
+        b, n = self.evidence.size, len(self.weights)
         free = [k for k in range(b) if k not in self.fixed]
         selector = np.zeros((b + n, len(free) + lags))
         selector[free, range(len(free))] = 1.0
         selector[b:, len(free) :] = np.eye(n) if lags == n else 1.0
-        A, c = self.segments.normal(self.weights, self.values, self.lag, together)
+        A, c = self._normal(together)
         A, c = selector.T @ A @ selector, c @ selector
         whole = A.sum(axis=0)
         d = 1.0 / np.sqrt(np.maximum(np.diag(whole), 1e-300))
@@ -179,8 +128,8 @@ class BlockFit:
 
     def jackknife(self) -> Array:
         """The covariance (b, b) of π_b from the changes when blocks of time are left out, one at a time."""
-        H, s, back, _ = self._whitened(int(self.segments.lagging), self.segments.block)
-        b = self.segments.size
+        H, s, back, _ = self._whitened(int(self.lagging), self.block)
+        b = self.evidence.size
         return self._left_out(H, s, back)[:b, :b]
 
     def _left_out(self, H: Array, s: Array, back: Array) -> Array:
@@ -196,9 +145,9 @@ class BlockFit:
         if not isinstance(count, int) or count < 2:
             raise DalembertError(f"count is {count!r}; it is the number of resampled logs and must be at least 2")
         rng = np.random.default_rng(seed)
-        H, s, back, _ = self._whitened(int(self.segments.lagging), 1)
-        back = back[: self.segments.size]
-        total, block = self.segments.count, self.segments.block
+        H, s, back, _ = self._whitened(int(self.lagging), 1)
+        back = back[: self.evidence.size]
+        total, block = self.evidence.count, self.block
         sums_H, sums_s = (np.concatenate([np.zeros((1, *x.shape[1:])), np.cumsum(x, axis=0)]) for x in (H, s))
         moving_H, moving_s = sums_H[block:] - sums_H[:-block], sums_s[block:] - sums_s[:-block]
         # all blocks are equally likely; the bias of a resampled log at the estimate itself is subtracted

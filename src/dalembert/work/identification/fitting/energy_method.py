@@ -26,7 +26,7 @@ from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.triangular_systems import JointTriangles, triangle
+from dalembert.work.identification.fitting.evidence import Evidence
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 
 HALF = 1.5  # half the width of a window, in periods of the cut-off
@@ -67,22 +67,17 @@ def energy_equations(base: BaseParameters, ready: Conditioned) -> tuple[Array, A
     return E, e, t
 
 
-def energy_triangles(base: BaseParameters, ready: Conditioned) -> JointTriangles:
-    """The triangle of all energy equations, in the form of a single joint on which every parameter acts."""
-    upper, rows = np.zeros((0, base.rank + 1)), 0
-    for E, e, _ in _blocks(base, ready):
-        upper = np.asarray(np.linalg.qr(np.vstack([upper, np.column_stack([E, e])]), mode="r"))
-        rows += len(e)
-    return JointTriangles((triangle(upper, rows, np.arange(base.rank)),), base.rank)
+def energy_evidence(base: BaseParameters, ready: Conditioned) -> Evidence:
+    """The evidence of all energy equations, in the form of a single joint on which every parameter acts."""
+    E, e, _ = energy_equations(base, ready)
+    return Evidence.of_equations([E], [e])
 
 
 def energy_residuals(base: BaseParameters, ready: Conditioned, values: Array) -> list[Array]:
     """e − E π_b (W) of the windows of every stretch of the log that is long enough."""
-    parts = [(e - E @ values, t) for E, e, t in _blocks(base, ready)]
-    if not parts:
-        return []
-    residual, t = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return np.split(residual, np.flatnonzero(np.abs(np.diff(t)) > 1.5 * ready.every / ready.rate) + 1)
+    E, e, t = energy_equations(base, ready)
+    ends = np.flatnonzero(np.abs(np.diff(t)) > 1.5 * ready.every / ready.rate) + 1
+    return np.split(e - E @ values, ends) if len(e) else []
 
 
 def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, Array, Array]]:

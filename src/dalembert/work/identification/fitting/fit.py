@@ -5,57 +5,63 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.arm.resuming import resumable_run
-from dalembert.base.arrays import number
-from dalembert.base.files.journal import Journal, Resume
+from dalembert.arm.delegates import delegate
+from dalembert.base.deprecation import warn_of_resume
+from dalembert.base.environment.progress import Progress, part_of, silent
 from dalembert.base.wording import some
 from dalembert.compiler.kernel.one_thread import one_thread
 from dalembert.errors import DalembertError
-from dalembert.robot.model.inertia import Inertia, ten_parameters
+from dalembert.work.identification.fitting.base_parameters import base_parameters
+from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
 from dalembert.work.identification.fitting.fit_options import (
     AskedSettings,
     EstimatorOptions,
     FilterOptions,
+    LoopOptions,
     ModelOptions,
     SelectionOptions,
     ValidationOptions,
     settle,
 )
-from dalembert.work.identification.fitting.hints import hints
-from dalembert.work.identification.fitting.log_equations import LogEquations, Progress
+from dalembert.work.identification.fitting.friction_shapes import with_sigmoid, with_stribeck
+from dalembert.work.identification.fitting.known_load import KnownLoad, known_load
+from dalembert.work.identification.fitting.methods import FitProblem, least_squares, torque_lag
 from dalembert.work.identification.fitting.model_parameters import (
     belief_of,
     friction_of,
-    gradual_terms,
     parameter_set,
-    stribeck_terms,
 )
 from dalembert.work.identification.fitting.parameter_set import ParameterSet, has_rotors
 from dalembert.work.identification.fitting.result import Identification, make_run
 from dalembert.work.identification.fitting.result import IdentificationWarning as IdentificationWarning
-from dalembert.work.identification.fitting.solution import KnownLoad, solution
-from dalembert.work.identification.fitting.tip_load import check_free_tip
-from dalembert.work.identification.records.leave_one_out import cross_validated
-from dalembert.work.identification.selection.blocks import TooShortError
+from dalembert.work.identification.fitting.solution import drift_hints, solution
+from dalembert.work.identification.selection.selection_result import Selection
 from dalembert.work.identification.selection.selection_run import choose
-from dalembert.work.logs.alignment import aligned, earlier_torques
-from dalembert.work.logs.checks.plausible_units import findings, suspicions
-from dalembert.work.logs.conditioning import Conditioned, condition
+from dalembert.work.identification.selection.time_blocks import TooShortError
+from dalembert.work.logs.alignment import aligned
+from dalembert.work.logs.checks.plausible_units import findings
+from dalembert.work.logs.conditioning import Conditioned, automatic_cutoff, condition
 from dalembert.work.logs.log import EPISODE, Log, Source, joined, read_log
+
+FOLDS = {"folds": "work.fits.leave_one_out:cross_validated"}  # imported if folds are requested
+POSITIONS = {  # imported if positions instead of torques are given
+    "loop": "work.closed_loop.position_fit:RecordedLoop",
+    "positions": "work.closed_loop.position_fit:fitted_to_positions",
+    "judged": "work.closed_loop.position_fit:judged_by_positions",
+}
+OF_TORQUES = ("torque", "spikes")  # checks of a log that do not apply to torques computed from positions
 
 LOADS = 12  # maximum number of fits in the fixed-point iteration for load-dependent terms
 SETTLED = 1e-6  # relative change of the torques below which the iteration has converged
 WORSE = 2.0  # a converged fit may be worse than the best earlier one by at most this factor
 NOTHING = 1e-30  # N m: smaller torques count as zero
-MOST_MASS = 1e6  # kg, largest mass of a known payload
-PAYLOAD = tuple(entry.name for entry in fields(Inertia))
-SUGGESTED = ("coupling", "balance", "sigmoid", "stribeck")  # options that the residuals may suggest
 MOST_RUNS = 20  # runs that are checked individually for wrong units, signs and joint order
 WRONG_ARM = 0.5  # relative error above which the log probably belongs to another arm
 
@@ -74,8 +80,9 @@ def identify(
     estimator: EstimatorOptions | None = None,
     validation: ValidationOptions | None = None,
     selection: SelectionOptions | bool | None = None,
+    loop: LoopOptions | None = None,
     progress: Progress | None = None,
-    resume: Resume = False,
+    resume: bool = False,
     **options: Any,
 ) -> Identification:
     """The dynamic parameters of an arm, identified from a log of its motion: t, q, optionally qd, and torques or currents.
@@ -93,10 +100,10 @@ def identify(
     selection   how the options that are not specified are chosen, by blocked cross-validation:
                 :class:`dalembert.SelectionOptions`; False chooses nothing and uses viscous and Coulomb friction and an
                 offset at every joint, weighted least squares, and a cut-off from the spectrum of the motion
+    loop        the controller that moved the arm, if its positions but no torques are in the log, with
+                measured="position": :class:`dalembert.LoopOptions`
     progress    called with a description and the fraction done
-    resume      True keeps every candidate, estimator and fold that was scored on disk, so that the same call resumes an
-                identification that was interrupted, with the same bits; a function is also called with a sentence that
-                says what is resumed
+    resume      deprecated since version 1.1, without effect
     options     any field of these groups by name, such as ``cutoff=5.0``, which pins it; and how the log is
                 read: columns, gains, gears, motor_side, units, time_unit, rate, joint_names, topic, episodes
                 (:func:`logs.read_log`)
@@ -112,41 +119,36 @@ def identify(
     >>> fit.relative_error < 0.01, fit.arm.n
     (True, 1)
     """
-    groups = {"model": model, "filtering": filtering, "estimator": estimator, "validation": validation}
+    warn_of_resume(resume, 4)  # one level for the decorator
+    groups = {"model": model, "filtering": filtering, "estimator": estimator, "validation": validation, "loop": loop}
     direct = {"method": method, "physical": physical, "prior": prior}
     settings, reading = settle(groups, selection, {**direct, **options})
     if progress is not None and not callable(progress):
         raise DalembertError(f"progress is {progress!r}; it must be a function of a description and the fraction done")
-    step = progress or (lambda words, fraction: None)
-    whole, others = _read_all(arm, log, validate, settings.validation.hold_out, reading, step)
-    loaded = settings.estimator.loaded
-    weighed = read_log(loaded, arm, **reading) if resume and loaded is not None else None
-    inputs = (whole, others, replace(settings, estimator=replace(settings.estimator, loaded=None)), weighed, reading)
-    with _solvable(arm, whole), resumable_run(resume, "identification", arm, *inputs) as journal:
-        result = fitted(arm, whole, settings, reading, step, journal)
-        judged = tuple(result.judged(other) for other in others)
-        notes, warned = list(result.notes), list(result.warnings)
-        result = replace(result, validation=judged)
+    step = progress or silent
+    recorded = delegate(POSITIONS, "loop")(arm, settings.loop) if settings.loop.measured == "position" else None
+    fit_to = partial(fitted, arm) if recorded is None else partial(delegate(POSITIONS, "positions"), recorded)
+    needed = {} if recorded is None else {"torque_needed": False, "commands": recorded.commanded}
+    whole, others = _read_all(arm, log, validate, settings.validation.hold_out, {**reading, **needed}, step)
+    if recorded is not None:
+        whole = recorded.with_torques(whole)
+    with _solvable(arm, whole):
+        result = fit_to(whole, settings, reading, step)
+        if recorded is not None:
+            result, others = delegate(POSITIONS, "judged")(recorded, result, others)
+        result = replace(result, validation=tuple(map(result.judged, others)))
         if settings.validation.folds:
 
             def fit_of(part: Log, step: Progress) -> Identification:
-                return fitted(arm, part, settings, reading, step, journal)
+                return fit_to(part, settings, reading, step)
 
-            folds = cross_validated(result, whole, fit_of, settings.validation.folds, step, journal)
+            folds = delegate(FOLDS, "folds")(result, whole, fit_of, settings.validation.folds, step)
             result = replace(result, folds=folds)
-    for other, run in zip(others, judged, strict=True):
-        notes += [*other.notes, *run.conditioned.repairs]
-        warned += [*suspicions(arm, other, run.conditioned, reading), *run.notes]
-    if result.relative_error > WRONG_ARM and not result.physical:
-        warned.append(
-            f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
-            "the arm's order, with its zeros and signs, and in rad and N m?"
-        )
-    notes += hints(result, [name for name in SUGGESTED if getattr(settings.model, name)])
-    for sentence in warned:
+    result = _with_findings(arm, result, others, reading)
+    for sentence in result.warnings:
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one level for the decorator
     step("done", 1.0)
-    return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
+    return result
 
 
 @contextmanager
@@ -162,48 +164,57 @@ def _solvable(arm: Arm, log: Log) -> Iterator[None]:
 
 
 def fitted(
-    arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress, journal: Journal
-) -> Identification:
-    """The identification from a log that has been read; the selection chooses what the settings leave open."""
+    arm: Arm, whole: Log, settings: AskedSettings, reading: Mapping[str, Any], step: Progress,
+    unchecked: tuple[str, ...] = (),
+) -> Identification:  # fmt: skip
+    """The identification from a log that has been read; the selection chooses what the settings leave open.
+
+    unchecked  the checks of a log that do not apply
+    """
     step("filtering", 0.0)
-    how: dict[str, Any] = {key: getattr(settings.filtering, key) for key in ("cutoff", "decimate", "edge")}
+    how = {key: getattr(settings.filtering, key) for key in ("cutoff", "decimate", "edge")}
     ready = condition(whole, **how)
     if not np.abs(ready.tau).max() > NOTHING:
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so no parameter can be identified")
+    band = ready.cutoff if how["cutoff"] is None else automatic_cutoff(whole)
     how["cutoff"] = ready.cutoff  # common to all runs
-    warned = _suspected(arm, whole, ready, how, reading)
-    arm, rotor, notes = _rotor(arm, settings.model, reading)
-    notes = [*whole.notes, *(() if "cutoff" in settings.open else ready.notes), *notes]
-    selection = None
-    if settings.open:
-        try:
-            on_time = earlier_torques(whole, _first_lag(arm, ready, settings, rotor, step))
-            if "cutoff" not in settings.open:
-                settings = replace(settings, filtering=replace(settings.filtering, cutoff=ready.cutoff))
-            settings, selection = choose(arm, on_time, settings, rotor, step, journal)
-        except TooShortError as short:
-            warned.append(f"{short}, so nothing was chosen by cross-validation")
-        else:
-            how["cutoff"] = settings.filtering.cutoff
-            ready = condition(whole, **how, origin="chosen by cross-validation")
-            notes += ready.notes if "cutoff" in selection.chosen else ()
+    suspected = _suspected(arm, whole, ready, how, reading, unchecked)
+    arm, rotor, about_rotors = _rotor(arm, settings.model, reading)
+    settings, selection, about_choice, doubts = _chosen(arm, whole, how, settings, rotor, step)
     problem = _LogFit(arm, ready, settings, step)
-    parameters, remarks = problem.parameters(rotor)
-    notes += remarks
+    parameters, about_shapes = problem.parameters(rotor)
     weighed = None
     if settings.estimator.loaded is not None:
         loaded = condition(aligned(read_log(settings.estimator.loaded, arm, **reading)), **how)
-        weighed = _known_load(arm, settings.estimator.payload, loaded.earlier_torques(problem.lag or 0.0))
-    parameters, about, doubts = _with_load(parameters, lambda some: problem.solved(some, weighed, quickly=True))
+        weighed = known_load(arm, settings.estimator.payload, loaded.earlier_torques(problem.lag or 0.0))
+    parameters, about_load, unsettled = _with_load(parameters, lambda x: problem.solved(x, weighed, quickly=True))
     result = _with_own_load(problem.solved(parameters, weighed))
+    about = (*whole.notes, *ready.notes, *about_rotors, *about_choice, *about_shapes, *about_load)
     return replace(
         result,
         reading={k: v for k, v in reading.items() if v is not None},
         conditioning={k: v for k, v in how.items() if v is not None},
-        notes=(*notes, *about, *result.notes),
-        warnings=(*warned, *doubts, *result.warnings),
+        notes=(*about, *result.notes),
+        warnings=(*suspected, *doubts, *unsettled, *result.warnings),
         selection=selection,
+        band=band,
     )
+
+
+def _with_findings(arm: Arm, fit: Identification, others: Sequence[Log], reading: Mapping[str, Any]) -> Identification:
+    """The result with notes and warnings on the validation runs, and on what its residuals suggest."""
+    notes, doubts = list(fit.notes), list(fit.warnings)
+    for other, run in zip(others, fit.validation, strict=True):
+        notes += [*other.notes, *run.conditioned.repairs]
+        unchecked = () if fit.closed_loop is None else OF_TORQUES
+        doubts += [x for check, x in findings(arm, other, run.conditioned, reading) if check not in unchecked]
+        doubts += run.notes
+    if fit.relative_error > WRONG_ARM and not fit.physical:
+        doubts.append(
+            f"{fit.run.name}: the best fit leaves {100 * fit.relative_error:.0f} % of the torques unexplained; are the joints in "
+            "the arm's order, with its zeros and signs, and in rad and N m?"
+        )
+    return replace(fit, notes=tuple(dict.fromkeys([*notes, *drift_hints(fit)])), warnings=tuple(doubts))
 
 
 def _rotor(arm: Arm, model: ModelOptions, reading: Mapping[str, Any]) -> tuple[Arm, bool, list[str]]:
@@ -229,65 +240,85 @@ class _LogFit:
         dry = any("coulomb" in law for law in ([*friction.values()] if isinstance(friction, Mapping) else [friction]))
         self.method = self.estimator.method or "weighted"
         self.lag = 0.0 if filtering.lag is None and self.method == "total" else filtering.lag
-        on_time = ready.earlier_torques(self.lag or 0.0)
-        self.equations = LogEquations(arm, on_time, filtering.dead_zone, dry, step, self.lag)
+        self.ready, self.step = ready.earlier_torques(self.lag or 0.0), step
+        self.rests = RestWeights.of(arm, self.ready, filtering.dead_zone, dry)
         self.belief = belief_of(self.estimator)
+
+    def problem(self, parameters: ParameterSet, loaded: KnownLoad | None = None) -> FitProblem:
+        """The equations of a parameter set with their evidence; the lag of the torques is compensated."""
+        base = base_parameters(parameters)
+        equations = LogEquations(base.columns_for(self.ready.sparse), self.ready, self.rests)
+        evidence, lag = equations.gathered(base.rank, step=self.step), self.lag
+        if lag is None:
+            lag = torque_lag(base, evidence)
+            evidence, equations = evidence.with_lag(lag), equations.of(self.ready.earlier_torques(lag))
+        return FitProblem(base, equations, evidence, lag, self.lag is None, self.estimator, self.belief, loaded)
 
     def parameters(self, rotor: bool) -> tuple[ParameterSet, list[str]]:
         """The parameters of the model, with shapes of friction found from the log, and notes on them."""
-        arm, model, equations = self.arm, self.model, self.equations
-        model_parameters, notes = parameter_set(arm, model, rotor, self.log.mean_temperature)
+        arm, model = self.arm, self.model
+        parameters, notes = parameter_set(arm, model, rotor, self.log.mean_temperature)
         notes += [
             f"{part.source}: it has no temperature, although friction is to depend on it; the mean of the other runs is used"
             for part in self.log.separate
-            if model_parameters.heated and part.temperature is None
+            if parameters.heated and part.temperature is None
         ]
         if model.sigmoid not in (None, False):
-            widths, centres, remarks = equations.sigmoids(model.sigmoid, model_parameters)
-            model_parameters, notes = model_parameters.with_terms(gradual_terms(arm, widths, centres)), notes + remarks
+            parameters, remarks = with_sigmoid(parameters, model.sigmoid, self.ready, self.rests, self.step)
+            notes += remarks
         if model.stribeck not in (None, False):
-            speeds, remarks = equations.stribeck_speeds(model.stribeck, model_parameters)
-            model_parameters, notes = model_parameters.with_terms(stribeck_terms(arm, speeds)), notes + remarks
-        return model_parameters, notes
+            parameters, remarks = with_stribeck(parameters, model.stribeck, self.ready, self.problem)
+            notes += remarks
+        return parameters, notes
 
     def solved(self, parameters: ParameterSet, loaded: KnownLoad | None, quickly: bool = False) -> Identification:
         """The result; ``quickly`` replaces the many iterations of a robust fit by weighted least squares."""
-        base, joints = self.equations.prepared(parameters)
-        if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
+        problem = self.problem(parameters, loaded)
+        if not problem.evidence.rows.any() or not any(R.any() for R in problem.evidence.triangles):
             raise DalembertError(
                 f"{self.log.source}: no sample is left for the identification; does the arm move in this log?"
             )
-        if hidden := [k for k in base.dependent if parameters.members[k].loaded]:
+        if hidden := [k for k in problem.base.dependent if parameters.members[k].loaded]:
             raise DalembertError(
                 f"{parameters.names[hidden[0]]} cannot be distinguished from the masses: losses that differ between driving and "
                 "driven operation at every joint leave the scale of the masses open; use 'load' instead of 'gear' at one joint"
             )
         method = "weighted" if quickly and self.method == "robust" else self.method
-        return solution(self.equations, base, joints, method, self.estimator, self.belief, loaded)
+        return solution(problem, method, self.step)
 
 
 def _suspected(
-    arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any]
-) -> list[str]:
+    arm: Arm, whole: Log, ready: Conditioned, how: Mapping[str, Any], reading: Mapping[str, Any],
+    unchecked: tuple[str, ...],
+) -> list[str]:  # fmt: skip
     """Warnings about the runs that are long enough for the cut-off, of many only the longest; what all episodes of a
     dataset have in common is reported for the first alone."""
     starts, warned = np.array([piece.t[0] for piece in ready.pieces]), dict[tuple[str, ...], str]()
     near = [log for log in whole.separate if ((log.t.min() <= starts) & (starts <= log.t.max())).any()]
     for part in sorted(near, key=len, reverse=True)[:MOST_RUNS] if len(near) > MOST_RUNS else near:
         for check, sentence in findings(arm, part, condition(part, **how) if whole.parts else ready, reading):
-            warned.setdefault((check,) if EPISODE in part.source else (check, sentence), sentence)
+            if check not in unchecked:
+                warned.setdefault((check,) if EPISODE in part.source else (check, sentence), sentence)
     return list(warned.values())
 
 
-def _first_lag(arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: bool, step: Progress) -> float:
-    """The lag of the torques (s) from which the selection starts: as given, or as estimated with the plain model."""
-    if settings.filtering.lag is not None:
-        return settings.filtering.lag
-    if settings.estimator.method == "total":
-        return 0.0
-    model = replace(settings.model, sigmoid=None, stribeck=None)
-    equations = LogEquations(arm, ready, settings.filtering.dead_zone, True, step)
-    return equations.prepared(parameter_set(arm, model, rotor, ready.log.mean_temperature)[0])[1].lag
+def _chosen(
+    arm: Arm, whole: Log, how: Mapping[str, Any], settings: AskedSettings, rotor: bool, step: Progress
+) -> tuple[AskedSettings, Selection | None, list[str], list[str]]:
+    """The settings with all open choices made, the selection, notes and warnings; a first fit of the plain model gives
+    the lag of the torques and the load of load-dependent laws."""
+    if not settings.open:
+        return settings, None, [], []
+    ready = condition(whole, **how, thin=True)
+    plain = replace(settings, model=replace(settings.model, sigmoid=None, stribeck=None))
+    parameters, _ = parameter_set(arm, plain.model, rotor, whole.mean_temperature)
+    try:
+        problem = _LogFit(arm, ready, plain, step).problem(parameters)
+        first = least_squares(problem, 1).estimate.values
+        named = dict(zip(problem.base.names, first, strict=True))
+        return *choose(arm, problem.ready, settings, rotor, named, step), []
+    except TooShortError as short:
+        return settings, None, [], [f"{short}, so nothing was chosen by cross-validation"]
 
 
 def _with_load(
@@ -327,9 +358,6 @@ def _with_own_load(result: Identification) -> Identification:
     return replace(result, base=base, run=make_run(base, result.parameters, result.run.conditioned, result.gains))
 
 
-# -- options, logs -------------------------------------------------------------------------------
-
-
 def _read_all(
     arm: Arm, log: Any, validate: Any, hold_out: float, reading: Mapping[str, Any], step: Progress
 ) -> tuple[Log, list[Log]]:
@@ -339,31 +367,12 @@ def _read_all(
     if not mine:
         raise DalembertError("there is no log to identify from: the list of logs is empty")
     sources, logs = [*mine, *others], list[Log]()
-    for source in sources:
-
-        def reading_step(fraction: float, done: int = len(logs)) -> None:
-            step("reading", (done + fraction) / len(sources))
-
-        reading_step(0.0)
-        logs.append(aligned(read_log(source, arm, **reading, progress=reading_step)))
+    for k, source in enumerate(sources):
+        share = part_of(step, k / len(sources), (k + 1) / len(sources))
+        share("reading", 0.0)
+        logs.append(aligned(read_log(source, arm, **reading, progress=partial(share, "reading"))))
     whole, more = joined(logs[: len(mine)]), logs[len(mine) :]
     if hold_out:
         last = replace(whole.part(1 - hold_out, 1.0), source=f"{whole.source} (last {100 * hold_out:g} %)", notes=())
         return whole.part(0.0, 1 - hold_out), [last, *more]
     return whole, more
-
-
-def _known_load(arm: Arm, payload: Any, run: Conditioned) -> KnownLoad:
-    """The known payload of total least squares; if only its mass is given, a number or {"mass": m}, its centre is unknown."""
-    check_free_tip(arm)
-    centred = isinstance(payload, Inertia) or (isinstance(payload, Mapping) and set(payload) != {"mass"})
-    if isinstance(payload, Mapping) and (unknown := [key for key in payload if key not in PAYLOAD]):
-        raise DalembertError(f"the known payload has no '{unknown[0]}'; its keys are {', '.join(PAYLOAD)}")
-    body = payload if isinstance(payload, Inertia) else Inertia(**payload) if isinstance(payload, Mapping) else None
-    if body is None:
-        body = Inertia(number("payload", payload))
-    if not 0 < float(body.mass) <= MOST_MASS:
-        raise DalembertError(
-            f"the known payload has a mass of {float(body.mass):g} kg; it must be above 0, and at most {MOST_MASS:g}"
-        )
-    return KnownLoad(ten_parameters(body), run, centred)

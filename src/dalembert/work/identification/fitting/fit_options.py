@@ -1,4 +1,4 @@
-"""The options of an identification, in five groups; what is not given is chosen by the selection or takes its plain value."""
+"""The options of an identification, in six groups; what is not given is chosen by the selection or takes its plain value."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from dalembert.base.deprecation import warn_of_choice
 from dalembert.base.environment.short_repr import record
 from dalembert.base.options import FLAG, Allowed, check, checked, documented, is_number, is_whole, one_of, option
 from dalembert.base.wording import nearest
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
     from dalembert.arm import Arm
     from dalembert.robot.model.inertia import Inertia
     from dalembert.work.logs.log import Source
+    from dalembert.work.simulation.controllers import Controller
 
-CHOICES = ("cutoff", "friction", "offset", "spring", "ripple", "coupling", "estimator")  # that a selection can make
+CHOICES = ("friction", "offset", "spring", "ripple", "coupling", "estimator")  # that a selection can make
+FORMER_CHOICES = ("cutoff",)  # that version 1.0 made: it follows from the motion now
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "rate", "units", "joint_names", "topic", "episodes")
 METHODS = ("ordinary", "weighted", "reweighted", "robust", "energy", "damped", "sequential", "total")
 LONGEST_LAG = 0.5  # s: longest delay of the torques by a filter or a bus
@@ -96,7 +99,7 @@ class FilterOptions:
     """
 
     cutoff: float | None = option(
-        "Cut-off frequency of the low-pass filter; default: chosen by selection.",
+        "Cut-off frequency of the low-pass filter; default: ten times the bandwidth of the motion.",
         unit="Hz", check=Allowed(is_number, "a number, in Hz"),
     )  # fmt: skip
     decimate: int | None = option(
@@ -206,15 +209,47 @@ class ValidationOptions:
 
 @documented
 @dataclass(frozen=True)
+class LoopOptions:
+    """What was measured, and the controller that moved the arm if that is positions alone.
+
+    >>> LoopOptions(measured="position", command_delay="fit").command_delay
+    'fit'
+    """
+
+    measured: str = option(
+        "torque, or position: the log has positions and commands, or a motion that the controller follows, and the closed "
+        "loop of controller and arm is fitted to the positions.",
+        "torque", check=one_of("torque", "position"),
+    )  # fmt: skip
+    controller: Controller | None = option(
+        "The controller that moved the arm: a Servo, whose unknown gains are identified, PD, Feedforward or ComputedTorque.",
+        spelled=None,
+    )
+    control_rate: float | None = option(
+        "Sampling rate of the controller; default: that of the log, but at least 1 kHz.", unit="Hz",
+        check=Allowed(lambda x: is_number(x) and x > 0, "a positive number, in Hz, such as 1000"),
+    )  # fmt: skip
+    command_delay: float | str | None = option(
+        "Delay of the commands behind their times (s), or 'fit' to identify it; default: none, and unknown within half a step "
+        "of a log that is slower than the controller.",
+        metavar="S|fit", kind=str | None,
+        check=Allowed(
+            lambda x: x == "fit" or (is_number(x) and 0 <= x < 1), "a number from 0 to 1 s, such as 0.005, or 'fit'"
+        ),
+    )  # fmt: skip
+
+
+@documented
+@dataclass(frozen=True)
 class SelectionOptions:
     """How the options that are not specified are chosen, by blocked cross-validation.
 
-    >>> SelectionOptions(choose=("cutoff",)).blocks
+    >>> SelectionOptions(choose=("friction",)).blocks
     5
     """
 
     choose: Sequence[str] = option(
-        'Any of "cutoff", "friction", "offset", "spring", "ripple", "coupling" and "estimator".', CHOICES,
+        'Any of "friction", "offset", "spring", "ripple", "coupling" and "estimator".', CHOICES,
         check=Allowed(_are_choices, f"a list of {', '.join(CHOICES)}"),
     )  # fmt: skip
     blocks: int = option(
@@ -227,6 +262,9 @@ class SelectionOptions:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
+        if not isinstance(self.choose, str) and isinstance(self.choose, Iterable) and "cutoff" in self.choose:
+            warn_of_choice("cutoff", "it follows from the motion")
+            object.__setattr__(self, "choose", tuple(name for name in self.choose if name not in FORMER_CHOICES))
         check(self)
 
 
@@ -257,14 +295,27 @@ def check_estimator(estimator: EstimatorOptions) -> None:
         raise DalembertError("loaded and payload apply to method='total' only")
 
 
+def check_loop(loop: LoopOptions) -> None:
+    """Reject contradictory options of a closed loop before a log is read."""
+    if loop.measured == "position" and loop.controller is None:
+        raise DalembertError(
+            "measured='position' needs the controller that moved the arm, such as controller=da.Servo(kp, kd) (--control servo)"
+        )
+    if loop.measured == "torque":
+        for name in ("controller", "control_rate", "command_delay"):
+            if getattr(loop, name) is not None:
+                raise DalembertError(f"{name} applies to measured='position' (--measured position) only")
+
+
 @record
 class AskedSettings:
-    """All five groups of options of one identification; without a ``selection`` nothing is chosen."""
+    """All groups of options of one identification; without a ``selection`` nothing is chosen."""
 
     model: ModelOptions
     filtering: FilterOptions
     estimator: EstimatorOptions
     validation: ValidationOptions
+    loop: LoopOptions
     selection: SelectionOptions | None
 
     @property
@@ -277,10 +328,11 @@ class AskedSettings:
 
 GROUPS: dict[str, type[Any]] = {
     "model": ModelOptions, "filtering": FilterOptions, "estimator": EstimatorOptions, "validation": ValidationOptions,
+    "loop": LoopOptions,
 }  # fmt: skip
 FIELDS = {entry.name: group for group, kind in GROUPS.items() for entry in fields(kind)}
 PINS = {  # the options that make each choice of a selection, if they are given
-    "cutoff": "cutoff", "friction": "friction two_sided stribeck sigmoid terms", "offset": "offset two_sided",
+    "friction": "friction two_sided stribeck sigmoid terms", "offset": "offset two_sided",
     "spring": "balance terms", "ripple": "balance terms", "coupling": "coupling",
     "estimator": " ".join(entry.name for entry in fields(EstimatorOptions)),
 }  # fmt: skip
@@ -311,5 +363,6 @@ def settle(
     elif selection is not False and not isinstance(selection, SelectionOptions):
         raise DalembertError(f"selection is {selection!r}; it must be False, or SelectionOptions(…)")
     check_estimator(whole["estimator"])
+    check_loop(whole["loop"])
     reading = {name: value for name, value in options.items() if name in READING}
     return AskedSettings(**whole, selection=selection or None), reading

@@ -13,9 +13,15 @@ import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.work.identification.fitting.parameter_set import ParameterSet, regressor_pieces
-from dalembert.work.identification.fitting.term_columns import States
+from dalembert.work.identification.fitting.term_columns import JUMPING, States
 
 BLOCK = 4096  # samples per block of torques
+
+
+def parts_of(columns: Sequence[Array]) -> list[slice]:
+    """For each joint its rows, if the ``columns`` that act on each are stacked as rows."""
+    ends = np.cumsum([len(places) for places in columns]).tolist()
+    return [slice(end - len(places), end) for end, places in zip(ends, columns, strict=True)]
 
 
 class JointColumns:
@@ -24,20 +30,30 @@ class JointColumns:
     columns  for each joint the positions, among those columns, of the ones that act on it; further columns may be zero
              almost everywhere and are included wherever they can act
     parts    for each joint its rows in the result of :meth:`rows`
+    averaged whether the states of :meth:`rows` are consecutive samples of a thinned log, see :class:`States`
     """
 
-    def __init__(self, parameters: ParameterSet, columns: Sequence[int], states: tuple[Array, Array, Array]) -> None:
-        self.parameters = parameters
+    def __init__(
+        self,
+        parameters: ParameterSet,
+        columns: Sequence[int],
+        states: tuple[Array, Array, Array],
+        averaged: bool = False,
+    ) -> None:
+        self.parameters, self.averaged = parameters, averaged
         seen = np.abs(parameters.regressor(*states)).max(axis=0) > 0.0
         at = States(parameters.arm, *states)
         for k, parameter in enumerate(parameters.members):
             if parameter.further:
                 seen[:, k] |= parameter.acts_on(at)
         self.columns = [np.flatnonzero(row) for row in seen[:, list(columns)]]
+        self.parts = parts_of(self.columns)
         counts = [len(places) for places in self.columns]
-        self.parts = [slice(end - count, end) for end, count in zip(np.cumsum(counts).tolist(), counts, strict=True)]
         indices = np.array(columns, np.intp)[np.concatenate(self.columns)]
         joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[indices]
+        if averaged:  # the kernel has the sign of the velocity at the samples
+            jumps = np.array([isinstance(parameter.unit, JUMPING) for parameter in parameters.members], bool)
+            sources = np.where(jumps[indices], -1, sources)
         self._rows = np.flatnonzero(sources >= 0)  # columns computed by the kernel, and their positions
         self._width = len(parameters.arm.parameters)
         self._flat = (joints * self._width + sources)[self._rows]
@@ -56,7 +72,7 @@ class JointColumns:
     def _further(self, q: Array, qd: Array, qdd: Array, temperature: Array | None) -> Iterator[tuple[int, Array]]:
         """(row, values (samples,)) of the columns that the kernel does not compute."""
         wanted = [(column, joint) for _, joint, column in self._more]
-        unit_torques = self.parameters.columns_at(wanted, q, qd, qdd, temperature)
+        unit_torques = self.parameters.columns_at(wanted, q, qd, qdd, temperature, self.averaged)
         for (row, _, _), torques in zip(self._more, unit_torques, strict=True):
             yield row, torques
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
-from dalembert.work.identification.fitting.triangular_systems import JointTriangles, TriangularSystem, column_lengths
+from dalembert.work.identification.fitting.evidence import Evidence, TriangularSystem, column_lengths
 from dalembert.work.logs.scipy_package import scipy
 
 FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
@@ -64,7 +64,7 @@ def undetermined(whole: TriangularSystem, typical: Array, least: float = 0.0) ->
     return tuple(sorted(int(c) for c in order[size < max(TOLERANCE * size[0], least)]))
 
 
-def solve(joints: JointTriangles, weights: Array, start: Array, fixed: Sequence[int]) -> Array:
+def solve(joints: Evidence, weights: Array, start: Array, fixed: Sequence[int]) -> Array:
     """Least squares with these weights; the columns in ``fixed`` keep their value in ``start``."""
     whole = joints.together(weights)
     free = [k for k in range(len(start)) if k not in fixed]
@@ -75,13 +75,13 @@ def solve(joints: JointTriangles, weights: Array, start: Array, fixed: Sequence[
     return values
 
 
-def squares(joints: JointTriangles, values: Array) -> Array:
+def squares(joints: Evidence, values: Array) -> Array:
     """‖Yπ − τ‖² of every joint."""
     return np.array([joint.squares(values[joint.columns]) for joint in joints.joints])
 
 
 def spread(
-    joints: JointTriangles, values: Array, weights: Array, fixed: Sequence[int],
+    joints: Evidence, values: Array, weights: Array, fixed: Sequence[int],
     extra: Array | float = 0.0, times: Array | float = 1.0,
 ) -> tuple[Array, Array]:  # fmt: skip
     """(noise σ_j, covariance): σ_j² = rss_j / (rows_j − the degrees of freedom used by joint j's equations).
@@ -109,7 +109,7 @@ def inverse_of(A: Array, rcond: float = 1e-15) -> Array:
     return d[:, None] * np.linalg.pinv(A * d[:, None] * d, rcond=rcond, hermitian=True) * d
 
 
-def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], rounds: int) -> Estimate:
+def least_squares(joints: Evidence, start: Array, fixed: tuple[int, ...], rounds: int) -> Estimate:
     """Ordinary least squares (rounds = 0), weighted by the noise of the ordinary fit (1), or reweighted until convergence."""
     noise = weights = np.ones(len(joints.joints))
     for done in range(rounds + 1):
@@ -121,13 +121,13 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
     return Estimate(values, noise, weights, covariance, fixed)
 
 
-def determined(joints: JointTriangles, start: Array, fixed_by: FixedBy, rounds: int) -> Estimate:
+def determined(joints: Evidence, start: Array, fixed_by: FixedBy, rounds: int) -> Estimate:
     """Least squares, repeated without the parameters that are undetermined at its noise level."""
     first = least_squares(joints, start, fixed_by(joints), rounds)
     return least_squares(joints, start, fixed_by(joints, first.noise), rounds)
 
 
-def damped(joints: JointTriangles, start: Array, damping: float | None, typical: Array, to: str = "arm") -> Estimate:
+def damped(joints: Evidence, start: Array, damping: float | None, typical: Array, to: str = "arm") -> Estimate:
     """min ‖W(Yπ − τ)‖² + λ²‖S(π − π₀)‖²: for a log whose regressor does not have full rank.
 
     to  "arm": π₀ is ``start``, W divides by the noise and S is the usual size of the columns, so λ is in units of the
@@ -158,7 +158,7 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
     return Estimate(values, noise, weights, covariance, (), (note,))
 
 
-def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate:
+def sequential(joints: Evidence, start: Array, typical: Array) -> Estimate:
     """The procedure of S 7.4, joint by joint from the last to the first.
 
     The equations of joint j, together with what the joints after it have determined, determine the combinations of

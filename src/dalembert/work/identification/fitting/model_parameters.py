@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError
-from dalembert.robot.terms import TERMS, Coulomb, Harmonic, Stribeck, Tanh, Term, Viscous
+from dalembert.robot.terms import TERMS, Coulomb, Harmonic, Term, Viscous
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions, ModelOptions
 from dalembert.work.identification.fitting.parameter_set import FRICTION, Drive, JointTerm, ParameterSet, kind_of
 from dalembert.work.identification.fitting.physical_consistency import Belief
@@ -55,20 +55,10 @@ def _kinds(law: Any) -> tuple[str, ...]:
     return tuple(law)
 
 
-def held_terms(arm: Arm, terms: Mapping[int, Term]) -> tuple[JointTerm, ...]:
-    """Terms by the numbers of the joints of q, from 0."""
-    return tuple((arm.mechanism.actuated[j], term) for j, term in terms.items())
-
-
-def stribeck_terms(arm: Arm, speeds: Array) -> tuple[JointTerm, ...]:
-    """Stribeck friction at every joint of q."""
-    return held_terms(arm, {j: Stribeck(0.0, v) for j, v in enumerate(speeds.tolist())})
-
-
-def gradual_terms(arm: Arm, widths: Array, centres: Array) -> tuple[JointTerm, ...]:
-    """Coulomb friction that changes sign gradually, at a speed that need not be zero, at every joint of q."""
-    shapes = zip(widths.tolist(), centres.tolist(), strict=True)
-    return held_terms(arm, {j: Tanh(0.0, w, c) for j, (w, c) in enumerate(shapes)})
+def at_every_joint(arm: Arm, kind: Callable[..., Term], *shapes: Array) -> tuple[JointTerm, ...]:
+    """A term with zero coefficient at every joint of q, with the numbers of its shape, (n,) each."""
+    terms = (kind(0.0, *numbers) for numbers in zip(*(shape.tolist() for shape in shapes), strict=True))
+    return tuple(zip(arm.mechanism.actuated, terms, strict=True))
 
 
 def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...]:

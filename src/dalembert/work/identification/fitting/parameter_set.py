@@ -69,6 +69,11 @@ class Drive(NamedTuple):
         row[self.i], row[self.j] = self.ratio, 1.0
         return row
 
+    def parameters(self, numbers: str = "") -> list[Parameter]:
+        """Its rotor inertia and friction, zero in the arm, named by the ``numbers`` of its joints."""
+        kinds = ("Im", "Fv", "Fs")
+        return [Parameter(f"{kind}_{numbers}", 0.0, kind=kind, unit=UNITS.get(kind), drive=self) for kind in kinds]
+
 
 class Parameter(NamedTuple):
     """A parameter of a set.
@@ -114,19 +119,19 @@ class Parameter(NamedTuple):
         """Γ of its joint or shared drive, (N, n) or (1, n): the dependence of its motion on q."""
         return states.row(self.joint) if self.drive is None else self.drive.row(states.arm.n)[None]
 
-    def column(self, states: States, load: Array | None = None) -> Array:
+    def column(self, states: States) -> Array:
         """(N, n) the torques per unit of the parameter."""
         if self.torque is not None:
             return self.torque(states.q, states.qd, states.qdd)
         if self.slope is not None:
             return states.warmth(self.joint) * states.torque(self.slope, self.joint)
         if self.drive is not None:
-            row, rest = self.drive.row(states.arm.n), np.zeros(len(states.q))
+            row = self.drive.row(states.arm.n)
             if self.unit is None:
                 return row * (states.qdd @ row)[:, None]
-            return row * states.law(self.unit, rest, states.qd @ row, rest)
+            return row * states.sampled(self.unit, states.zero, states.qd @ row, states.zero)
         assert self.unit is not None
-        return states.torque(self.unit, self.joint, load)
+        return states.torque(self.unit, self.joint)
 
     def acts_on(self, states: States) -> NDArray[np.bool_]:
         """(n,) the joints on which it can act; user-defined columns may be zero almost everywhere."""
@@ -159,6 +164,17 @@ def own_terms(arm: Arm) -> tuple[JointTerm, ...]:
 def shape_of(term: Term) -> tuple[object, ...]:
     """The key that two terms share if their coefficients add up: the name, and the numbers that are not coefficients."""
     return term.name, *(getattr(term, entry.name) for entry in term.numbers() if entry.name not in term.linear())
+
+
+def one_each(term: Term) -> list[Term]:
+    """For each coefficient of a term the term in which it is 1 and the others are 0, which need not be physical."""
+    names = term.linear()
+    return [replace(term, physical=False, **{x: float(x == name) for x in names}) for name in names]
+
+
+def units_of(term: Term) -> list[Term]:
+    """The laws of the parameters of a term: those of its coefficients; Coulomb friction has a single level."""
+    return [UNITS["Fs"]] if isinstance(term, Coulomb) else one_each(term)
 
 
 def kind_of(term: Term) -> tuple[object, ...]:
@@ -250,8 +266,7 @@ class ParameterSet:
                 members += self._of_term(j, term)
         for drive in self.drives:
             numbers = "_".join(str(self.actuated[k] + 1) for k in (drive.i, drive.j))
-            for kind in ("Im", "Fv", "Fs"):
-                members.append(Parameter(f"{kind}_{numbers}", 0.0, kind=kind, unit=UNITS.get(kind), drive=drive))
+            members += drive.parameters(numbers)
         for j in dict.fromkeys(self.heated):
             members += temperature_parameters(self.arm, j)
         members += [Parameter(column.name, column.value, torque=column.torque) for column in self.extra]
@@ -275,9 +290,7 @@ class ParameterSet:
         if "load" in term.of and self.load_from is not None:
             source = -1
         members = []
-        for k, (symbol, x, coefficient) in enumerate(zip(term.symbols, value, term.linear(), strict=True)):
-            numbers = {name: float(name == coefficient) for name in term.linear()}
-            unit = replace(term, physical=False, **numbers)  # which need not be physical
+        for k, (symbol, x, unit) in enumerate(zip(term.symbols, value, one_each(term), strict=True)):
             members.append(Parameter(f"{symbol}_{j + 1}", float(x), j, symbol, source + k if source >= 0 else -1, unit))
         return members
 
@@ -374,34 +387,33 @@ class ParameterSet:
         self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
     ) -> dict[int, Array]:
         """Some of the columns that Arm.regressor does not have: (N, n) each; at the mean temperatures by default."""
-        states, loads, members = self._at(chosen, q, qd, qdd, temperature)
-        return {k: parameter.column(states, loads.get(parameter.joint)) for k, parameter in members.items()}
+        chosen = list(chosen)
+        states = self._at(chosen, q, qd, qdd, temperature)
+        return {k: self.members[k].column(states) for k in chosen}
 
     def columns_at(
-        self, wanted: Iterable[tuple[int, int]], q: Array, qd: Array, qdd: Array, temperature: Array | None = None
-    ) -> Iterator[Array]:
-        """For each (column, joint of q), the entries of the column at that joint: (N,) each."""
-        wanted = list(wanted)
-        states, loads, members = self._at({k for k, _ in wanted}, q, qd, qdd, temperature)
-        whole: dict[int, Array] = {}
+        self, wanted: Iterable[tuple[int, int]], q: Array, qd: Array, qdd: Array, temperature: Array | None = None,
+        averaged: bool = False,
+    ) -> Iterator[Array]:  # fmt: skip
+        """For each (column, joint of q), the entries of the column at that joint: (N,) each; see :class:`States`."""
+        wanted, whole = list(wanted), dict[int, Array]()
+        states = self._at([k for k, _ in wanted], q, qd, qdd, temperature, averaged)
         for k, joint in wanted:
-            parameter = members[k]
-            load = loads.get(parameter.joint)
+            parameter = self.members[k]
             if parameter.joint == joint and parameter.unit is not None and states.Gamma is None:
-                yield states.own_torque(parameter.unit, joint, load)
+                yield states.own_torque(parameter.unit, joint)
                 continue
             if k not in whole:
-                whole[k] = parameter.column(states, load)
+                whole[k] = parameter.column(states)
             yield whole[k][:, joint]
 
     def _at(
-        self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array, temperature: Array | None
-    ) -> tuple[States, dict[int, Array], dict[int, Parameter]]:
-        """The states, the loads required by some columns, and the parameters of these loads."""
+        self, chosen: Sequence[int], q: Array, qd: Array, qdd: Array, temperature: Array | None, averaged: bool = False
+    ) -> States:
+        """The states, with the loads that some columns require."""
         warmth = None if temperature is None or not self.heated else temperature - self.usual_temperature
-        members = {k: self.members[k] for k in chosen}
-        loads = self.loads(q, qd, qdd) if any(parameter.loaded for parameter in members.values()) else {}
-        return States(self.arm, q, qd, qdd, warmth), loads, members
+        loads = self.loads(q, qd, qdd) if any(self.members[k].loaded for k in chosen) else {}
+        return States(self.arm, q, qd, qdd, warmth, loads, averaged)
 
     @property
     def usual_temperature(self) -> Array:

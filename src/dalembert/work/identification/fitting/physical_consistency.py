@@ -22,7 +22,7 @@ from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.model.inertia import ten_parameters
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.cone_program import ConeProgram
+from dalembert.work.identification.fitting.cone_program import ROUGH, WANTED, ConeProgram
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 
 INSIDE = 1e-6  # smallest eigenvalue of a link's pseudo-inertia, relative to its usual size
@@ -189,11 +189,13 @@ class ConsistentProblem:
                 "where the log does not determine the parameters, those nearest to the arm's own were chosen"
             )
 
+    def base_values(self, R: Array, z: Array) -> Array:
+        """π_b of least squares R π_b ≈ z with unit noise, to the accuracy that a comparison of models needs."""
+        return self.base.K @ self._found(self._wide(R), z, ROUGH)[0]
+
     def solve(self, R: Array, z: Array) -> tuple[Array, Array, list[str]]:
         """(φ (p,), the prior's curvature (p, p), notes) of least squares R π_b ≈ z with unit noise."""
-        A = self._wide(R)
-        length = float(np.linalg.norm(A, axis=0).max(initial=1.0))
-        phi, notes = self._found(A, z, max(1.0, length))
+        phi, notes = self._found(self._wide(R), z)
         curvature = np.diag(self._curvature)
         if self._entropic:
             for coefficients, own in zip(self.links.coefficients, self.links.own(phi), strict=True):
@@ -205,7 +207,7 @@ class ConsistentProblem:
     def exactly(self, values: Array) -> Array:
         """The nearest physically consistent φ (p,) with given base parameters, for a ``exact`` problem."""
         self.program.zero(self._wide(np.eye(len(values))), values)
-        return self._found(np.zeros((0, self.program.size)), np.zeros(0), 1.0)[0]
+        return self._found(np.zeros((0, self.program.size)), np.zeros(0))[0]
 
     def _wide(self, R: Array) -> Array:
         """R K in the unknowns of the program."""
@@ -213,8 +215,9 @@ class ConsistentProblem:
         A[:, : len(self.size)] = R @ self.base.K * self.size
         return A
 
-    def _found(self, A: Array, a: Array, scale: float) -> tuple[Array, list[str]]:
-        v, accurate = self.program.solved(A, a, scale)
+    def _found(self, A: Array, a: Array, wanted: float = WANTED) -> tuple[Array, list[str]]:
+        length = float(np.linalg.norm(A, axis=0).max(initial=1.0))
+        v, accurate = self.program.solved(A, a, max(1.0, length), wanted)
         remarks = [] if accurate else ["the semidefinite program was solved to reduced accuracy"]
         return self.size * v[: len(self.size)], [*self.notes, *remarks]
 

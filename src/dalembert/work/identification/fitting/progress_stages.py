@@ -6,9 +6,8 @@ from __future__ import annotations
 # stages of choices that are not made are skipped
 STAGES = {
     "reading": 0.15,
-    "filtering": 0.1,
-    "cut-offs": 0.15,
-    "selection": 0.25,
+    "filtering": 0.15,
+    "selection": 0.35,
     "estimators": 0.15,
     "regressor": 0.15,
     "residuals": 0.05,

@@ -20,30 +20,39 @@ from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, smallest_inertia
 from dalembert.work.identification.fitting.covariance import BlockFit, standard_deviations
-from dalembert.work.identification.fitting.extrapolation import leaves_range, motion_of
+from dalembert.work.identification.fitting.least_squares import correlation_time
 from dalembert.work.identification.fitting.parameter_set import temperature_parameters
 from dalembert.work.logs.alignment import aligned
+from dalembert.work.logs.checks.extrapolation import leaves_range
 from dalembert.work.logs.conditioning import Conditioned, Stretch, condition, smoothed, usual_step
 from dalembert.work.logs.log import Log, Source, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.work.identification.records.fit_comparison import FitComparison, FitTrend
-    from dalembert.work.identification.records.fit_record import FitRecord
-    from dalembert.work.identification.records.leave_one_out import Folds
+    from dalembert.work.closed_loop.position_fit import ClosedLoopFit
+    from dalembert.work.fits.fit_comparison import FitComparison, FitTrend
+    from dalembert.work.fits.fit_record import FitRecord
+    from dalembert.work.fits.leave_one_out import Folds
     from dalembert.work.identification.selection.selection_result import Selection
 
 # the modules that implement methods of an identification, imported when one of them is first called
 DELEGATES = {
     "plot": "views.report.identification:identification_figure",
     "_repr_html_": "views.report.notebook:fit_html",
-    "compare": "work.identification.records.fit_comparison:comparison",
+    "compare": "work.fits.fit_comparison:comparison",
+    "record": "work.fits.fit_record:record_of",
+    "save": "work.fits.fit_record:save_fit",
 }
 
 POSES = 10_000  # random poses at which B(q) is checked
 RESTS = 3  # minimum number of rests from which the held friction is estimated
 SLIGHT = 1e-6  # of the residual at rest: smaller dry friction, as of gradual Coulomb friction, counts as none
+
+
+def relative(part: Array, whole: Array) -> float:
+    """The size of some torques relative to others: ‖part‖ / ‖whole‖."""
+    return float(np.linalg.norm(part) / max(float(np.linalg.norm(whole)), 1e-300))
 
 
 class IdentificationWarning(UserWarning):
@@ -71,6 +80,11 @@ class PredictedRun:
         """Measured minus predicted torques (N m): (M, n)."""
         return self.measured - self.predicted
 
+    @cached_property
+    def motion(self) -> dict[str, Array]:
+        """(M, n) q, qd, qdd and the measured torques "tau" at the kept samples."""
+        return {name: self.conditioned.at_kept(name) for name in ("q", "qd", "qdd")} | {"tau": self.measured}
+
     @property
     def resting(self) -> NDArray[np.bool_]:
         """Which joints are at rest at the kept samples: (M, n); see :mod:`dalembert.work.logs.rest`."""
@@ -79,7 +93,7 @@ class PredictedRun:
     @property
     def relative_error(self) -> float:
         """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over the run and all joints, moving and at rest."""
-        return float(np.linalg.norm(self.residual) / max(float(np.linalg.norm(self.measured)), 1e-300))
+        return relative(self.residual, self.measured)
 
     @property
     def joint_errors(self) -> Array:
@@ -118,10 +132,8 @@ class PredictedRun:
 
     def _error_where(self, use: NDArray[np.bool_], joint: int | None = None) -> float | None:
         column = ... if joint is None else (slice(None), joint)
-        use, residual, measured = use[column], self.residual[column], self.measured[column]
-        if not use.any():
-            return None
-        return float(np.linalg.norm(residual[use]) / max(float(np.linalg.norm(measured[use])), 1e-300))
+        use = use[column]
+        return relative(self.residual[column][use], self.measured[column][use]) if use.any() else None
 
     @property
     def rms(self) -> Array:
@@ -146,7 +158,9 @@ class Identification:
     folds          the cross-validation, if requested (``folds=5``)
     gains          factors of the measured torques identified by total least squares, with ``gains_std``
     lag            delay of the measured torques behind the positions (s); in ``run`` it is compensated
+    band           frequency (Hz) up to which the motion extends, several harmonics included, whatever the cut-off
     blocks         the equations by blocks of time, for :meth:`bootstrap`
+    closed_loop    the fit of the positions, if these were ``measured="position"``
     payload_com    (3,) m, the centre of mass of a payload of which only the mass is known, with ``payload_com_std``; NaN
                    where the motion does not determine it
     """
@@ -172,12 +186,14 @@ class Identification:
     payload_com: Array | None = None
     payload_com_std: Array | None = None
     lag: float = 0.0
+    band: float = 0.0
     blocks: BlockFit | None = field(default=None, repr=False)
     selection: Selection | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     conditioning: Mapping[str, Any] = field(default_factory=dict)
+    closed_loop: ClosedLoopFit | None = None
     # from the formula for stationary residuals, which has full rank; a jackknife estimate may not have it
     formula_covariance: Array | None = None
 
@@ -205,6 +221,24 @@ class Identification:
     def relative_error(self) -> float:
         """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ on the identification run."""
         return self.run.relative_error
+
+    @cached_property
+    def band_error(self) -> float:
+        """:attr:`relative_error` in the ``band`` of the motion: fits with different cut-offs can be compared by it."""
+        ready = self.run.conditioned
+        if ready.cutoff == self.band:
+            return self.relative_error
+        ready = condition(ready.log, cutoff=self.band).earlier_torques(self.lag)
+        return make_run(self.base, self.parameters, ready, self.gains, self.held_friction).relative_error
+
+    @cached_property
+    def unfiltered_error(self) -> float:
+        """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ at every sample of the identification run, torques not filtered."""
+        parts = self.run.conditioned.log.separate
+        predicted = np.concatenate([self._at_samples(replace(log, instants=None, kept=None))[0] for log in parts])
+        tau = np.concatenate([log.tau for log in parts])
+        use = np.isfinite(predicted).all(axis=1)
+        return relative((tau - predicted)[use], tau[use])
 
     @property
     def validation_error(self) -> float | None:
@@ -252,8 +286,7 @@ class Identification:
     def predict(self, log: Source, **reading: Any) -> Array:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
-        Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. A joint at rest holds :attr:`held_friction` of its dry friction, whatever the sign of its velocity noise.
+        Positions and velocities are low-passed at twice the ``band`` of the motion of the fit, torques are not filtered. A joint at rest holds :attr:`held_friction` of its dry friction, whatever the sign of its velocity noise.
         Rows with invalid values are interpolated from their neighbours in time; a section of fewer than ten samples between
         two gaps is too short and yields NaN. A warning is issued if the run leaves the range of the motion of the fit.
 
@@ -282,7 +315,15 @@ class Identification:
         ]
 
     def _predicted(self, whole: Log) -> Array:
-        """The torques at every row of one run, or of several runs in one file."""
+        """The torques at every row of one run, with a warning if it leaves the range of the motion of the fit."""
+        tau, moved = self._at_samples(whole)
+        motion = dict(zip(("q", "qd", "qdd"), map(np.concatenate, zip(*moved, strict=True)), strict=False))
+        for sentence in leaves_range(self.before, whole.source, motion, self.run.motion):
+            warnings.warn(sentence, IdentificationWarning, stacklevel=3)
+        return tau
+
+    def _at_samples(self, whole: Log) -> tuple[Array, list[tuple[Array, Array, Array]]]:
+        """The torques at every row of one run, or of several runs in one file, and the states of its stretches."""
         t = whole.t if whole.instants is None else whole.instants
         positions = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
@@ -291,16 +332,14 @@ class Identification:
         begin, moved = 0, list[tuple[Array, Array, Array]]()
         for run, end in zip(runs, ends, strict=True):
             rows = slice(begin, end)
-            for piece in smoothed(whole.rows(run), self.run.conditioned.cutoff)[0] if len(run) > 1 else ():
+            for piece in smoothed(whole.rows(run), self.band)[0] if len(run) > 1 else ():
                 tau = self.torque_of(piece)
                 moved.append(piece.states)
                 inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
             begin = end
-        for sentence in leaves_range(self.before, whole.source, motion_of(moved), self._range) if moved else ():
-            warnings.warn(sentence, IdentificationWarning, stacklevel=2)
-        return out if self.gains is None else out / self.gains
+        return (out if self.gains is None else out / self.gains), moved
 
     def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
         """Measured and predicted torques of another run, conditioned as for the fit.
@@ -322,13 +361,7 @@ class Identification:
         ready = replace(ready, repairs=(*ready.repairs, *self._without_temperature(log)))
         ready = ready.earlier_torques(self.lag)
         run = make_run(self.base, self.parameters, ready, self.gains, self.held_friction)
-        motion = {**_motion(ready), "tau": run.measured}
-        return replace(run, notes=tuple(leaves_range(self.before, log.source, motion, self._range)))
-
-    @cached_property
-    def _range(self) -> dict[str, Array]:
-        """The motion and the torques of the identification run."""
-        return {**_motion(self.run.conditioned), "tau": self.run.measured}
+        return replace(run, notes=tuple(leaves_range(self.before, log.source, run.motion, self.run.motion)))
 
     def bootstrap(self, count: int = 200, seed: int = 0) -> Array:
         """The covariance (b, b) of the parameters from a block bootstrap, as a check of ``covariance``.
@@ -417,9 +450,7 @@ class Identification:
     @cached_property
     def record(self) -> FitRecord:
         """The content of its file: parameters, covariance, model, errors; see :class:`dalembert.FitRecord`."""
-        from dalembert.work.identification.records.fit_record import record_of
-
-        return record_of(self)
+        return delegate(DELEGATES, "record")(self)
 
     def save(self, path: str | os.PathLike[str], compared: FitTrend | None = None, *, overwrite: bool = False) -> None:
         """Write all numbers as JSON, as ``dalembert identify --json`` does; :func:`dalembert.read_fit` reads the file.
@@ -437,10 +468,7 @@ class Identification:
         ...     da.read_fit(f"{folder}/fit.json").names == fit.names
         True
         """
-        from dalembert.work.identification.records.fit_record import fit_as_json, plain, write_json
-
-        steps = {} if compared is None else {"comparisons": [plain(step.written()) for step in compared.steps]}
-        write_json(path, {**fit_as_json(self), **steps}, overwrite=overwrite)
+        delegate(DELEGATES, "save")(self, path, compared, overwrite=overwrite)
 
     def compare(
         self, before: Identification | FitRecord | str | os.PathLike[str], *, level: float = 0.01
@@ -472,10 +500,6 @@ class Identification:
         if self.validation:
             words += f", on validation {100 * self.validation[0].relative_error:.3g} %"
         return f"<Identification of {self.before.name!r}: {words}>"
-
-
-def _motion(ready: Conditioned) -> dict[str, Array]:
-    return {name: ready.at_kept(name) for name in ("q", "qd", "qdd")}
 
 
 def make_run(
@@ -543,3 +567,27 @@ def held_share(residual: Array, friction: Array, resting: NDArray[np.bool_]) -> 
     mean = float(weights @ shares)
     error = float(np.sqrt(np.sum((weights * (shares - mean)) ** 2) * len(shares) / (len(shares) - 1)))
     return float(np.clip(mean * mean**2 / (mean**2 + error**2), 0.0, 1.0)) if mean else 0.0
+
+
+def runs_of_pieces(ready: Conditioned) -> NDArray[np.intp]:
+    """The run of a log, from 0, that each of its pieces belongs to."""
+    ends = [log.t.max() for log in ready.log.separate]
+    return np.minimum(np.searchsorted(ends, [piece.t[0] for piece in ready.pieces]), len(ends) - 1)
+
+
+def correlation_times(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
+    """Each joint's correlation time in kept samples, over all runs, at least that of the low-pass itself."""
+    ready = run.conditioned
+    least = max(1.0, ready.rate / ready.every / (2.0 * ready.cutoff)) if ready.reach else 1.0
+    runs, cuts = runs_of_pieces(ready), np.cumsum([len(indices) for indices in ready.kept])[:-1]
+    times = []
+    for j in range(run.residual.shape[1]):
+        use = np.split(moving[:, j], cuts)
+        stretches = [r[m] for r, m in zip(np.split(run.residual[:, j], cuts), use, strict=True)]
+        for k in set(runs.tolist()):
+            mine = np.flatnonzero(runs == k)
+            together = np.concatenate([stretches[i] for i in mine])
+            for i in mine if len(together) else ():
+                stretches[i] = stretches[i] - together.mean()
+        times.append(correlation_time(stretches, least))
+    return np.array(times)

@@ -11,8 +11,8 @@ under normal noise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from dalembert.base.arrays import Array
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.log_equations import LogEquations, MethodFit
-from dalembert.work.identification.fitting.triangular_systems import JointTriangles
+from dalembert.work.identification.fitting.evidence import LogEquations
+from dalembert.work.identification.fitting.methods import FitProblem, MethodFit
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 from dalembert.work.logs.scipy_package import scipy
 
@@ -53,33 +53,30 @@ def robust_scale(residual: Array, use: NDArray[np.bool_]) -> Array:
     return np.array([NORMAL * float(np.median(column)) for column in columns])
 
 
-def robust(equations: LogEquations, base: BaseParameters, joints: JointTriangles, fixed: lsq.FixedBy) -> MethodFit:
-    """Huber's estimate, by iteratively reweighted least squares starting from that of ``weighted``.
-
-    joints  triangles of the equations, unweighted
-    fixed   the columns that triangles with a given noise do not determine
-    """
-    first = lsq.determined(joints, base.values, fixed, 1)
+def robust(problem: FitProblem) -> MethodFit:
+    """Huber's estimate, by iteratively reweighted least squares starting from that of ``weighted``."""
+    base, equations, evidence = problem.base, problem.equations, problem.evidence
+    first = lsq.determined(evidence, base.values, problem.fixed, 1)
     cleaned, spikes = without_spikes(equations, base, first.values)
     if spikes.any():
         equations = equations.of(cleaned)
-        joints = equations.triangles(base)
-        first = lsq.least_squares(joints, base.values, fixed(joints, first.noise), 1)
-    values, noise, moving = first.values, first.noise, equations.moving
-    _, residual = equations.weighed(base, values, lambda r: np.ones(r.shape))
+        evidence = equations.gathered(base.rank)
+        first = lsq.least_squares(evidence, base.values, problem.fixed(evidence, first.noise), 1)
+    values, moving = first.values, equations.moving
     for _ in range(ROUNDS):
+        residual = equations.ready.tau - equations.predicted(values)
         noise = lsq.above_zero(robust_scale(residual, moving))
-        joints, residual = equations.weighed(base, values, partial(row_weights, noise=noise))
-        lost = fixed(joints, noise)
-        before, values = values, lsq.solve(joints, 1.0 / noise, base.values, lost)
-        plain, covariance = lsq.spread(joints, values, 1.0 / noise, lost)
+        evidence = equations.gathered(base.rank, weights=row_weights(residual, noise))
+        lost = problem.fixed(evidence, noise)
+        before, values = values, lsq.solve(evidence, 1.0 / noise, base.values, lost)
+        plain, covariance = lsq.spread(evidence, values, 1.0 / noise, lost)
         change = np.abs(values - before) / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         if np.delete(change, list(lost)).max(initial=0.0) < SETTLED:
             break
-    notes = _notes(equations, row_weights(residual, noise), spikes)
+    notes = _notes(equations, base.parameters.arm.joint_names, row_weights(residual, noise), spikes)
     inflation = _inflation(residual, noise, moving) * (noise / lsq.above_zero(plain)) ** 2
     estimate = lsq.Estimate(values, noise, 1.0 / noise, covariance, lost, notes)
-    return MethodFit(estimate, equations, joints, inflation)
+    return MethodFit(estimate, replace(problem, equations=equations, evidence=evidence), inflation)
 
 
 def _inflation(residual: Array, noise: Array, moving: NDArray[np.bool_]) -> Array:
@@ -93,22 +90,17 @@ def _inflation(residual: Array, noise: Array, moving: NDArray[np.bool_]) -> Arra
     return np.where(slope > 0, square * weight / np.maximum(slope, 1e-3) ** 2, 1.0)
 
 
-def _notes(equations: LogEquations, weights: Array, spikes: NDArray[np.intp]) -> tuple[str, ...]:
-    names, moving = equations.arm.joint_names, equations.moving
+def _notes(equations: LogEquations, names: Sequence[str], weights: Array, spikes: NDArray[np.intp]) -> tuple[str, ...]:
+    moving = equations.moving
     far = np.sum((weights < CORNER / SPIKE) & moving, axis=0)
-    notes = []
-    if spikes.any():
-        words = ", ".join(f"{count} at '{name}'" for name, count in zip(names, spikes, strict=True) if count)
-        notes.append(f"robust: isolated torque spikes were replaced by the median of their neighbours: {words}")
-    if far.any():
-        words = ", ".join(
-            f"{100 * k / max(m, 1):.2g} % at '{name}'"
-            for name, k, m in zip(names, far, moving.sum(axis=0), strict=True) if k
-        )  # fmt: skip
-        notes.append(
-            f"robust: equations with residuals beyond {SPIKE:g} standard deviations were down-weighted: {words}"
-        )
-    return tuple(notes)
+    shares = 100 * far / np.maximum(moving.sum(axis=0), 1)
+    replaced = ", ".join(f"{count} at '{name}'" for name, count in zip(names, spikes, strict=True) if count)
+    lighter = ", ".join(f"{share:.2g} % at '{name}'" for name, share in zip(names, shares, strict=True) if share)
+    notes = {
+        f"robust: isolated torque spikes were replaced by the median of their neighbours: {replaced}": replaced,
+        f"robust: equations with residuals beyond {SPIKE:g} standard deviations were down-weighted: {lighter}": lighter,
+    }
+    return tuple(sentence for sentence, words in notes.items() if words)
 
 
 def without_spikes(
@@ -119,7 +111,7 @@ def without_spikes(
     A sample is a spike if its residual with the torques of ``values`` is far from the median of its neighbours; a joint
     at rest has none, since its friction jumps there.
     """
-    ready, still = equations.ready, equations.still
+    ready, still = equations.ready, equations.rests.still
     width = 2 * (min(WIDEST, max(5, round(NEIGHBOURS * ready.rate / ready.cutoff))) // 2) + 1
     apart, medians, predicted = list[Array](), list[Array](), list[Array]()
     for piece in ready.pieces:
@@ -133,7 +125,7 @@ def without_spikes(
     counts = np.zeros(len(scale), np.intp)
     pieces = list[Stretch]()
     for piece, away, median, smooth in zip(ready.pieces, apart, medians, predicted, strict=True):
-        spikes = (np.abs(away) > SPIKE * scale) & (scale > 0) & (np.abs(piece.qd) >= equations.zone)
+        spikes = (np.abs(away) > SPIKE * scale) & (scale > 0) & (np.abs(piece.qd) >= equations.rests.zone)
         counts += spikes.sum(axis=0)
         pieces.append(replace(piece, tau=np.where(spikes, smooth + median, piece.tau)))
     return (replace(ready, pieces=tuple(pieces)) if counts.any() else ready), counts

@@ -1,4 +1,4 @@
-"""Blocked cross-validation on Gram matrices: the prediction errors of a choice of columns on parts left out of the fit."""
+"""Blocked cross-validation on the evidence of a log: the prediction errors of a choice of columns on parts left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
-from dalembert.work.identification.selection.blocks import PER_PART, Grams, TooShortError
+from dalembert.work.identification.fitting.evidence import Evidence
+from dalembert.work.identification.selection.time_blocks import PIECES, TooShortError
 
 NOISELESS = 1e-8  # of a joint's squares: smaller errors are rounding errors and ignored
 RIDGE = 1e-10  # for columns of length one: regularises those that a part of the log does not determine
@@ -17,29 +18,35 @@ RIDGE = 1e-10  # for columns of length one: regularises those that a part of the
 class CrossValidation:
     """Fits that leave out one part each, and their errors there, for any choice of columns.
 
-    fitted, judged  Gram matrices of the equations for fitting and for evaluation
-    start           (P,) initial values of all columns, kept by those that the log does not determine
-    precision       (P, P) of a prior around ``start``, or None
-    weights         (n,) 1/σ_j; 1 by default
-    usual           (n,) squares per equation in units of which errors are expressed; 1 by default
+    evidence   the equations, in ``PIECES`` blocks for each part
+    start      (P,) initial values of all columns, kept by those that the log does not determine
+    weights    (n,) 1/σ_j; 1 by default
+    usual      (n,) squares per equation in units of which errors are expressed; 1 by default
+    precision  (P, P) of a prior around ``start``, or None
     """
 
-    def __init__(
-        self, fitted: Grams, judged: Grams, start: Array, weights: Array | None = None, usual: Array | None = None
-    ) -> None:
-        self.fitted, self.judged, self.start, self.size = fitted, judged, start, len(start)
-        self.weights, self.usual = (np.ones(len(fitted.G)) if x is None else x for x in (weights, usual))
+    def __init__(self, evidence: Evidence, start: Array, weights: Array | None = None) -> None:
+        self.evidence, self.start, self.size = evidence, start, evidence.size
+        self.weights = np.ones(len(evidence.columns)) if weights is None else weights
+        self.usual = np.ones(len(evidence.columns))
         self.precision: Array | None = None
-        self.parts, size = judged.parts, self.size
-        sums = np.zeros((self.parts + 1, size + 1, size + 1))
-        for others, columns, w in zip(fitted.without_parts, fitted.columns, self.weights, strict=True):
-            at = np.append(columns, size)
-            sums[:, at[:, None], at] += w**2 * others
-        self.normal = sums  # the last is that of all parts
-        rows = judged.rows.sum(axis=0)
-        self.counted = np.flatnonzero(rows > 0)  # blocks that have equations
-        if len(set((self.counted // PER_PART).tolist())) < 2:
+        self.parts = evidence.count // PIECES
+        self.grams = [np.delete(np.delete(G, -2, axis=1), -2, axis=2) for G in evidence.grams]  # of [Y, τ]
+        self.torques = np.array([G[:, -1, -1].sum() for G in self.grams])  # squares of each joint's torques
+        self.normal = self.without_parts(self.weights)
+        self.rows = evidence.rows
+        self.counted = np.flatnonzero(self.rows.sum(axis=0) > 0)  # blocks that have equations
+        if len(set((self.counted // PIECES).tolist())) < 2:
             raise TooShortError("the arm moves in fewer than two of the parts of the log that cross-validation needs")
+
+    def without_parts(self, weights: Array) -> Array:
+        """The weighted sums over all blocks except those of one part and, last, over all: (parts + 1, P + 1, P + 1)."""
+        sums = np.zeros((self.parts + 1, self.size + 1, self.size + 1))
+        for G, columns, w in zip(self.grams, self.evidence.columns, weights, strict=True):
+            by_part = np.add.reduceat(G, range(0, self.parts * PIECES, PIECES), axis=0)
+            whole, at = by_part.sum(axis=0), np.append(columns, self.size)
+            sums[:, at[:, None], at] += w**2 * np.concatenate([whole - by_part, whole[None]])
+        return sums
 
     def fit(self, columns: NDArray[np.intp]) -> Array:
         """π (P,) of the fit to all parts."""
@@ -57,12 +64,12 @@ class CrossValidation:
         full = np.column_stack([x, np.full(len(N), -1.0)])
         return pi, np.sum(full * (N @ full[:, :, None])[:, :, 0], axis=1)
 
-    def squares(self, pi: Array, part: int | None) -> Array:
-        """(n, B) the squared residuals of π in the evaluation equations, in the blocks of a part or in all of them."""
-        out = np.zeros_like(self.judged.rows)
-        mine = slice(None) if part is None else slice(PER_PART * part, PER_PART * (part + 1))
+    def squares(self, pi: Array, part: int | None = None) -> Array:
+        """(n, B) the squared residuals of π in the blocks of a part or in all of them."""
+        out = np.zeros_like(self.rows)
+        mine = slice(None) if part is None else slice(PIECES * part, PIECES * (part + 1))
         full = np.append(pi, -1.0)
-        for j, (G, columns) in enumerate(zip(self.judged.G, self.judged.columns, strict=True)):
+        for j, (G, columns) in enumerate(zip(self.grams, self.evidence.columns, strict=True)):
             x = full[np.append(columns, self.size)]
             out[j, mine] = np.maximum(G[mine] @ x @ x, 0.0)
         return out
@@ -73,7 +80,7 @@ class CrossValidation:
         ``variants`` are sets of columns; every fit uses the one with the smallest residual on the data that it is
         fitted to.
         """
-        out = np.zeros_like(self.judged.rows)
+        out = np.zeros_like(self.rows)
         count = self.parts + (len(variants) > 1)  # the fit to all parts decides the variant
         fits = [self._solved(slice(0, count), columns) for columns in variants]
         best = np.argmin([left for _, left in fits], axis=0)
@@ -81,20 +88,52 @@ class CrossValidation:
             out += self.squares(fits[best[k]][0][k], k)
         return out, int(best[-1]) if len(variants) > 1 else 0
 
+    def best(self, variants: Sequence[NDArray[np.intp]]) -> int:
+        """The set of columns that fits all parts best."""
+        whole = slice(self.parts, self.parts + 1)
+        return int(np.argmin([self._solved(whole, columns)[1][0] for columns in variants]))
+
+    def noise(self, pi: Array) -> Array:
+        """σ_j (n,) of π in all equations; none below 1e-6 of the largest."""
+        rows = np.maximum(self.rows.sum(axis=1), 1.0)
+        noise = np.sqrt(self.squares(pi).sum(axis=1) / rows)
+        return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
+
+    def rates(self, errors: Array) -> Array:
+        """(n, B') errors of every block with equations, in usual squares per equation."""
+        return (errors / np.maximum(self.rows, 1.0) / self.usual[:, None])[:, self.counted]
+
     def scores(self, errors: Array) -> Array:
         """(B',) errors of every block with equations, in usual squares per equation, averaged over the joints."""
-        rows = np.maximum(self.judged.rows, 1.0)
-        return (errors / rows / self.usual[:, None])[:, self.counted].mean(axis=0)
+        return np.asarray(self.rates(errors).mean(axis=0))
+
+    def share(self, errors: Array, joint: int) -> float:
+        """The contribution of a joint to the score of these errors."""
+        return max(float(self.rates(errors)[joint].mean()), 1e-12) / len(self.grams)
 
     def floor(self, joint: int) -> float:
         """The contribution to a score of errors that are negligible, being due to rounding and sampling."""
-        torques, rows = float(self.judged.G[joint][:, -1, -1].sum()), max(float(self.judged.rows[joint].sum()), 1.0)
-        return NOISELESS * torques / rows / float(self.usual[joint]) / len(self.judged.G)
+        rows = max(float(self.rows[joint].sum()), 1.0)
+        return float(NOISELESS * self.torques[joint] / rows / self.usual[joint] / len(self.grams))
 
     def relative(self, errors: Array) -> float:
         """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over all parts and joints."""
-        whole = sum(float(G[:, -1, -1].sum()) for G in self.judged.G)
-        return float(np.sqrt(errors.sum() / max(whole, 1e-300)))
+        return float(np.sqrt(errors.sum() / max(sum(self.torques.tolist()), 1e-300)))
+
+    def in_units_of(self, errors: Array) -> None:
+        """Express errors in units of these from now on, none below the rounding errors of the torques."""
+        floor = NOISELESS * self.torques + 1e-300
+        self.usual = np.maximum(errors.sum(axis=1), floor) / np.maximum(self.rows.sum(axis=1), 1.0)
+
+
+def weighted_study(evidence: Evidence, start: Array, columns: NDArray[np.intp]) -> CrossValidation:
+    """The cross-validation with every joint weighted by the noise that remains after fitting some columns to all parts,
+    and errors in units of those with these columns."""
+    cv = CrossValidation(evidence, start)
+    for _ in range(2):
+        cv = CrossValidation(evidence, start, 1.0 / cv.noise(cv.fit(columns)))
+    cv.in_units_of(cv.errors([columns])[0])
+    return cv
 
 
 def regularised(N: Array, start: Array, precision: Array | None = None) -> Array:
@@ -109,33 +148,6 @@ def regularised(N: Array, start: Array, precision: Array | None = None) -> Array
     return np.asarray(start + d * np.linalg.solve(S, (d * b)[:, :, None])[:, :, 0])
 
 
-def joint_noise(totals: Sequence[Array], columns: Sequence[NDArray[np.intp]], rows: Array, pi: Array) -> Array:
-    """σ_j (n,) of π in the equations with these Gram matrices and numbers of rows; none below 1e-6 of the largest."""
-    full = [np.append(pi[at], -1.0) for at in columns]
-    left = [x @ G @ x for G, x in zip(totals, full, strict=True)]
-    noise = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows.sum(axis=1), 1.0))
-    return np.maximum(noise, 1e-6 * max(float(noise.max()), 1e-30))
-
-
-def noise_weights(
-    fitted: Grams, judged: Grams, start: Array, columns: NDArray[np.intp], totals: Sequence[Array]
-) -> tuple[Array, Array]:
-    """1/σ_j (n,) of the noise that remains after fitting some columns to all parts, and that fit (P,)."""
-    weights = None
-    for _ in range(2):
-        pi = CrossValidation(fitted, judged, start, weights).fit(columns)
-        weights = 1.0 / joint_noise(totals, fitted.columns, fitted.rows, pi)
-    assert weights is not None
-    return weights, pi
-
-
-def usual_squares(judged: Grams, errors: Array) -> Array:
-    """(n,) squares per equation of these errors, none below the rounding errors of the torques."""
-    rows = np.maximum(judged.rows.sum(axis=1), 1.0)
-    torques = np.array([float(G[:, -1, -1].sum()) for G in judged.G])
-    return np.maximum(errors.sum(axis=1), NOISELESS * torques + 1e-300) / rows
-
-
 def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
     """(mean, its standard error) of the difference between the scores a (B,) and b.
 
@@ -145,13 +157,6 @@ def difference(a: Array, b: Array, parts: int) -> tuple[float, float]:
     means = np.array([some.mean() for some in np.array_split(d, min(parts, len(d)))])
     errors = [float(x.std(ddof=1) / np.sqrt(len(x))) for x in (d, means) if len(x) > 1]
     return float(d.mean()), max(errors, default=0.0)
-
-
-def relative_gain(a: Array, b: Array, parts: int) -> tuple[float, float]:
-    """(mean, its standard error) of the difference between the scores a (B,) and b, relative to a."""
-    gain, spread = difference(a, b, parts)
-    size = max(float(a.mean()), 1e-300)
-    return gain / size, spread / size
 
 
 def better_in(a: Array, b: Array, parts: int) -> float:

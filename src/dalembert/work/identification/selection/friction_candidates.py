@@ -27,8 +27,8 @@ from dalembert.robot.terms import (
     Term,
     Viscous,
 )
-from dalembert.work.identification.fitting.parameter_set import Drive, own_terms
-from dalembert.work.identification.fitting.term_columns import Samples
+from dalembert.work.identification.fitting.parameter_set import SLOPES, Drive, Parameter, own_terms, units_of
+from dalembert.work.identification.fitting.term_columns import States
 
 # of a joint's largest speed: widths of gradual Coulomb friction
 WIDTHS = (0.04, 0.048, 0.058, 0.07, 0.084, 0.1, 0.12, 0.145, 0.175, 0.21, 0.25, 0.3, 0.36)
@@ -58,6 +58,9 @@ class LawVariant:
     columns: tuple[int, ...] = ()
 
 
+Laws = dict[tuple[int, str], LawVariant]  # the laws of a model, by joint and family
+
+
 @dataclass(frozen=True)
 class Family:
     """A law that a joint (from 0) may have.
@@ -77,39 +80,9 @@ class Family:
         """Its joint and its name."""
         return self.joint, self.name
 
-
-def mean_sign(qd: Array) -> Array:
-    """sgn q̇ (N,) averaged over each sampling interval, the velocity being linear between samples.
-
-    Friction jumps between two samples; with sgn at the samples alone the jump could be displaced by up to half an
-    interval.
-
-    >>> mean_sign(np.array([-3.0, -1.0, 0.5, 2.0])).tolist()
-    [-1.0, -1.0, 0.6666666666666666, 1.0]
-    """
-    middle = 0.5 * (qd[1:] + qd[:-1])
-    before, after = np.append(qd[0], middle), np.append(middle, qd[-1])
-
-    def along(a: Array, b: Array) -> Array:
-        rise = b - a
-        return np.divide(np.abs(b) - np.abs(a), rise, out=np.sign(a + b), where=rise != 0)
-
-    return 0.5 * (along(before, qd) + along(qd, after))
-
-
-def columns_of(term: Term, q: Array, qd: Array, load: Array, sign: Array) -> list[Array]:
-    """The torque per unit of each coefficient of a term, (N,) or a number; Coulomb friction has a single level.
-
-    ``sign`` (N,) is the sign of the velocities, or their :func:`mean_sign`.
-    """
-    if isinstance(term, Coulomb):
-        return [sign]
-    with np.errstate(over="ignore"):  # in an exponential whose inverse is used
-        unit_torques = term.columns(*(np.asarray(x).view(Samples) for x in (q, qd, load)))
-    out = [np.asarray(x, np.float64) for x in unit_torques]
-    if isinstance(term, (Stribeck, LoadFriction, GearLoss)):  # these jump with the sign
-        out = [x * (np.sign(qd) * sign) for x in out]
-    return out
+    def beside(self, laws: Laws) -> Laws:
+        """The laws of a model without those that it excludes."""
+        return {(j, name): law for (j, name), law in laws.items() if j != self.joint or name not in self.replaces}
 
 
 class Candidates:
@@ -118,69 +91,45 @@ class Candidates:
     base      number of columns outside the selection; those of the families follow
     families  by (joint, name)
     averaged  whether samples represent the mean over their interval, as those of a decimated log do
-    own       for each joint the (column, term, number of the coefficient) of its own terms; the term is None for
-              temperature-dependent friction
-    drives    (column, drive, kind) of shared drives
+    own       for each joint the columns of its own laws, by the law and whether it changes with the temperature
+    drives    (column, parameter) of shared drives
     """
 
     def __init__(self, arm: Arm, base: int, families: Iterable[Family], averaged: bool = False) -> None:
-        self.averaged = averaged
-        self.arm, self.base, self.size = arm, base, base
-        self.families: dict[tuple[int, str], Family] = {}
-        self.own: list[list[tuple[int, Term | None, int]]] = [[] for _ in range(arm.n)]
-        self.drives: list[tuple[int, Drive, str]] = []
-        self._places: dict[tuple[int, Term], tuple[int, ...]] = {}
-        for family in families:
-            variants = tuple(self._placed(family.joint, variant) for variant in family.variants)
-            self.families[family.key] = replace(family, variants=variants)
+        self.arm, self.base, self.size, self.averaged = arm, base, base, averaged
+        self.own: list[dict[tuple[Term, bool], int]] = [{} for _ in range(arm.n)]
+        self.drives: list[tuple[int, Parameter]] = []
+        self.families = {
+            x.key: replace(x, variants=tuple(self._placed(x.joint, v) for v in x.variants)) for x in families
+        }
 
     def _placed(self, j: int, variant: LawVariant) -> LawVariant:
-        columns: list[int] = []
-
-        def further(count: int) -> range:
-            first, self.size = self.size, self.size + count
-            return range(first, self.size)
-
-        for term in variant.terms:
-            if (j, term) not in self._places:
-                self._places[j, term] = tuple(further(1 if isinstance(term, Coulomb) else len(term.linear())))
-                self.own[j] += [(c, term, k) for k, c in enumerate(self._places[j, term])]
-            columns += self._places[j, term]
-        if variant.heated:
-            columns += (both := further(2))
-            self.own[j] += [(c, None, k) for k, c in enumerate(both)]
+        laws = [(unit, False) for term in variant.terms for unit in units_of(term)]
+        laws += [(unit, True) for unit in SLOPES.values() if variant.heated]
+        columns = []
+        for law in laws:
+            columns.append(self.own[j].setdefault(law, self.size))
+            self.size = max(self.size, columns[-1] + 1)
         if variant.drive is not None:
-            columns += (three := further(3))
-            self.drives += [(c, variant.drive, kind) for c, kind in zip(three, ("Im", "Fv", "Fs"), strict=True)]
+            shared = list(enumerate(variant.drive.parameters(), self.size))
+            self.drives += shared
+            self.size += len(shared)
+            columns += [column for column, _ in shared]
         return replace(variant, columns=tuple(columns))
+
+    def shared_at(self, j: int) -> list[tuple[int, Parameter]]:
+        """The shared drives that act on joint j, with their columns."""
+        return [(c, x) for c, x in self.drives if x.drive is not None and j in (x.drive.i, x.drive.j)]
 
     def columns_at(self, j: int) -> list[int]:
         """The columns of families that act on joint j, in the order of :meth:`rows`."""
-        return [c for c, *_ in self.own[j]] + [c for c, drive, _ in self.drives if j in (drive.i, drive.j)]
+        return [*self.own[j].values(), *(c for c, _ in self.shared_at(j))]
 
-    def rows(self, j: int, q: Array, qd: Array, qdd: Array, load: Array, warmth: Array | None = None) -> Array:
-        """(columns that act on joint j, samples); ``load`` (N,) is the torque transmitted by the joint, ``warmth`` (N,
-        n) the temperature above the mean."""
-        out = np.empty((len(self.columns_at(j)), len(q)))
-        unit_torques: dict[Term | None, list[Array]] = {}
-        position, speed = np.ascontiguousarray(q[:, j]), np.ascontiguousarray(qd[:, j])
-        sign_of = mean_sign if self.averaged else np.sign
-        sign = sign_of(speed)
-        for row, (_, term, k) in enumerate(self.own[j]):
-            if term is None and term not in unit_torques:
-                above = np.zeros(len(q)) if warmth is None else warmth[:, j]
-                unit_torques[term] = [speed * above, sign * above]
-            elif term is not None and term not in unit_torques:
-                unit_torques[term] = columns_of(term, position, speed, load, sign)
-            out[row] = unit_torques[term][k]
-        row = len(self.own[j])
-        for _, drive, kind in self.drives:
-            if j in (drive.i, drive.j):
-                share = drive.row(self.arm.n)
-                turned = (qdd if kind == "Im" else qd) @ share
-                out[row] = share[j] * (sign_of(turned) if kind == "Fs" else turned)
-                row += 1
-        return out
+    def rows(self, j: int, states: States) -> Array:
+        """(columns that act on joint j, samples)."""
+        above = states.zero if states.temperature is None else states.temperature[:, j]
+        own = [states.own_torque(law, j) * (above if heated else 1.0) for law, heated in self.own[j]]
+        return np.array([*own, *(x.column(states)[:, j] for _, x in self.shared_at(j))]).reshape(-1, len(states.q))
 
 
 def gas_spring(a: float, angle: float) -> LawVariant:

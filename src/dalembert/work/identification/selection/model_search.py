@@ -1,206 +1,157 @@
-"""Model selection by blocked cross-validation: the cut-off, and the laws of every joint.
+"""Model selection by blocked cross-validation: the laws of every joint.
 
-The log is divided into consecutive parts. Every candidate is fitted to all parts but one and evaluated on the remaining
-one, for each part; shape parameters in which the torque is nonlinear are chosen inside that fit. A candidate with more
-parameters replaces a simpler one only if it is better by more than one standard error of the block-wise difference
-between the two, and by enough to justify a parameter.
+The log is divided into parts. Every candidate is fitted to all parts but one and evaluated on the remaining one, for
+each part; shape parameters in which the torque is nonlinear are chosen inside that fit. All candidates are fitted to and
+evaluated on the same torques, low-passed at one cut-off that follows from the motion alone.
+
+The search starts from viscous and Coulomb friction and an offset at every joint. A law that every joint may have is
+tried at all of them together first: what one joint shows hardly, six show clearly. Then every joint is searched by
+itself. A law with more parameters is added to a joint only if it is better by more than
+one standard error of the block-wise difference between the two models, and by enough to justify a parameter; laws whose
+removal costs less than that are removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import reduce
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.progress import Progress
-from dalembert.base.files.journal import Journal
+from dalembert.base.environment.progress import Progress, part_of
 from dalembert.robot.terms import Offset
-from dalembert.work.identification.fitting.base_parameters import base_parameters
+from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
+from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
 from dalembert.work.identification.fitting.fit_options import AskedSettings, ModelOptions
+from dalembert.work.identification.fitting.joint_columns import parts_of
 from dalembert.work.identification.fitting.model_parameters import parameter_set, pattern_of
 from dalembert.work.identification.fitting.parameter_set import FRICTION
 from dalembert.work.identification.fitting.physical_consistency import scales
-from dalembert.work.identification.selection.blocks import Grams, Material, moving_weights, several_grams
+from dalembert.work.identification.fitting.term_columns import States
 from dalembert.work.identification.selection.crossvalidation import (
-    CrossValidation,
     better_in,
     difference,
-    noise_weights,
-    relative_gain,
-    usual_squares,
+    weighted_study,
 )
 from dalembert.work.identification.selection.friction_candidates import (
     Candidates,
     Family,
+    Laws,
     LawVariant,
     families_of,
     gas_springs,
 )
 from dalembert.work.identification.selection.selection_result import Trial
-from dalembert.work.logs.conditioning import Conditioned, Stretch
+from dalembert.work.identification.selection.time_blocks import TimeBlocks
+from dalembert.work.logs.conditioning import Conditioned
 
 Columns = NDArray[np.intp]
-Laws = dict[tuple[int, str], LawVariant]  # the laws of a model, by joint and family
 
-WORTH = 0.15  # minimum reduction of a joint's squared error by another law
-MOSTLY = 0.8  # fraction of the parts of the log in which it must be better
+WORTH = 0.05  # minimum reduction of a joint's squared error by another law
+MOSTLY = 0.6  # fraction of the parts of the log in which it must be better
+SHARED_WORTH = 0.02  # minimum reduction of the squared error of all joints by a law that they share
+LITTLE = 0.03  # of a joint's squared error: ideal Coulomb friction that costs less takes the place of gradual one
 NEAR = 0.01  # relative: laws whose scores differ by less are equally good
-LEAST = 0.3  # of a joint's squared error with viscous and Coulomb friction: floor of the error used as a scale
+LEAST = 0.3  # of a joint's squared error with the basic laws: floor of the error used as a scale
 HEAVY = 0.1  # of the largest torque: joints with less torque get no counterbalance
-BEYOND = 1.5  # times the band: a higher cut-off is chosen only if all others are worse
 BALANCING = ("gas_spring", "balance", "harmonic")  # laws that a gas spring may replace
 FINER = (0.0, 0.1, 0.04, 0.016)  # step sizes in the shape of a gas spring; 0: the listed shapes
 ROUNDS = 4  # of adding laws, maximum
 DEVIATIONS = (1.0, 0.3, 0.1, 0.03)  # relative deviations of a prior around the arm's own inertias
-LOADED = ("load", "gear")  # laws that depend on the torque transmitted by a joint
 SIGNED = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear", "spring", "drive")  # nonnegative
+BASIC = ("viscous", "coulomb", "offset")  # laws of a joint without a selection
+SHARED = ("tanh", "stribeck", "drag", "load", "temperature", "spring")  # tried at all joints together
 
 
-@dataclass(frozen=True, eq=False)
-class CutoffStage:
-    """The equations at one cut-off (Hz), in the bands used for fitting and for evaluation."""
+class ScoredModel(NamedTuple):
+    """The laws of all joints, and the squared residuals (n, B) and scores (B',) of their model on parts left out."""
 
-    cutoff: float
-    fitted: Grams
-    judged: Grams
-
-
-class Better(NamedTuple):
-    """A law that was tried at a joint: the best variant of its family, and the scores (B,) of the model that contains it."""
-
-    trial: Trial
-    family: Family
-    variant: LawVariant
+    laws: Laws
+    errors: Array
     scores: Array
 
 
+class Better(NamedTuple):
+    """A law that was tried at a joint, and the model with the best variant of its family."""
+
+    trial: Trial
+    family: Family
+    model: ScoredModel
+
+
+class CandidateColumns:
+    """The columns of every joint's equations: shared base parameters, and all candidates.
+
+    first  (b,) values of the shared parameters, which define the load of load-dependent laws
+    usual  (n,) mean temperatures (°C), if they are logged
+    """
+
+    def __init__(self, shared: BaseParameters, candidates: Candidates, first: Array, usual: Array | None) -> None:
+        self.shared, self.candidates, self.first, self.usual = shared.joint_columns, candidates, first, usual
+        own = (np.array(candidates.columns_at(j), np.intp) for j in range(candidates.arm.n))
+        self.columns = [np.append(x, more) for x, more in zip(self.shared.columns, own, strict=True)]
+        self.parts = parts_of(self.columns)
+
+    def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
+        """(columns of all joints, samples)."""
+        rows = self.shared.rows(q, qd, qdd, temperature)
+        common = [rows[part] for part in self.shared.parts]
+        loads = {j: self.first[x] @ own for j, (x, own) in enumerate(zip(self.shared.columns, common, strict=True))}
+        warmth = None if temperature is None or self.usual is None else temperature - self.usual
+        states = States(self.candidates.arm, q, qd, qdd, warmth, loads, self.candidates.averaged)
+        return np.vstack([x for j, own in enumerate(common) for x in (own, self.candidates.rows(j, states))])
+
+
 class Selector:
-    """One selection: the Gram matrices of the log at every cut-off, and the search over them."""
+    """One selection: the evidence of a log for all candidates, and the search over them.
+
+    first  values of base parameters from a first fit with viscous and Coulomb friction, by name
+    """
 
     def __init__(
-        self, arm: Arm, material: Material, settings: AskedSettings, rotor: bool, step: Progress, journal: Journal
-    ) -> None:
+        self, arm: Arm, ready: Conditioned, blocks: TimeBlocks, settings: AskedSettings, rotor: bool,
+        first: Mapping[str, float], step: Progress,
+    ) -> None:  # fmt: skip
         assert settings.selection is not None
-        self.journal = journal
         self.arm, self.settings, self.step, self.open = arm, settings, step, settings.open
-        self.errors_needed = settings.selection.standard_errors
-        self.material = material
+        self.errors_needed, self.ready, self.blocks = settings.selection.standard_errors, ready, blocks
         model = settings.model
         if "offset" in self.open:
             model = replace(model, offset=False)
-        plain = replace(model, sigmoid=None, stribeck=None)
-        shared, _ = parameter_set(arm, plain, rotor, material.log.mean_temperature)
+        shared, _ = parameter_set(arm, replace(model, sigmoid=None, stribeck=None), rotor, ready.log.mean_temperature)
         if "friction" in self.open:
             own = {f"{kind}_{j + 1}" for j in arm.mechanism.actuated for kind in ("Fv", "Fs")}
             shared = replace(shared, only=[name for name in shared.names if name not in own])
         self.shared = base_parameters(shared)
-        middle = float(self.material.cutoffs[len(self.material.cutoffs) // 2])
-        fit, _ = self.material.at(middle)
-        self.fastest = np.abs(fit.qd).max(axis=0)
-        torques = np.sqrt(np.mean(fit.tau**2, axis=0))
-        heavy, heated = torques > HEAVY * torques.max(), material.log.temperature is not None
-        self._offer(
+        names_and_values = zip(self.shared.names, self.shared.values, strict=True)
+        self.first = np.array([first.get(name, value) for name, value in names_and_values])
+        fastest, torques = np.abs(ready.qd).max(axis=0), np.sqrt(np.mean(ready.tau**2, axis=0))
+        heavy, heated = torques > HEAVY * torques.max(), ready.log.temperature is not None
+        families = [
             family
             for j in range(arm.n)
-            for family in families_of(arm, j, float(self.fastest[j]), bool(heavy[j]), heated, self.open)
-        )
-        self.load_from = self.shared.values  # defines the transmitted torques of load-dependent laws
-        self.plain: Laws = {}
-        for key, family in self.candidates.families.items():
-            if family.name in FRICTION:
-                self.plain[key] = family.variants[0]
-        if any(name in LOADED for _, name in self.candidates.families):
-            self.load_from = self._first(fit)
-
-    def _offer(self, families: Iterable[Family]) -> None:
-        """Use these families as the candidates."""
-        self.candidates = Candidates(self.arm, self.shared.rank, families, self.material.thinned)
-        self.start = np.zeros(self.candidates.size)
-        self.start[: self.shared.rank] = self.shared.values
-        self.columns = [
-            np.concatenate([places, np.array(self.candidates.columns_at(j), np.intp)])
-            for j, places in enumerate(self.shared.joint_columns.columns)
+            for family in families_of(arm, j, float(fastest[j]), bool(heavy[j]), heated, self.open)
         ]
-        self._studies: dict[CutoffStage, CrossValidation] = {}  # without a prior
-        self._precisions: dict[float, Array] = {}  # precision of the prior, by its deviation
+        self._gather(families)
 
-    def _first(self, ready: Conditioned) -> Array:
-        """The shared parameters from a first fit with viscous and Coulomb friction."""
-        (fitted,) = self._grams(ready)
-        return CrossValidation(fitted, fitted, self.start).fit(self.columns_of(self.plain))[: self.shared.rank]
-
-    # -- Gram matrices ------------------------------------------------------------------------------
-
-    def rows(self, piece: Stretch) -> list[Array]:
-        """The columns of every joint at the samples of a piece: (columns, samples) each."""
-        by_joint, (q, qd, qdd), usual = self.shared.joint_columns, piece.states, self.material.log.mean_temperature
-        common = by_joint.rows(q, qd, qdd, piece.temperature)
-        warmth = None if piece.temperature is None or usual is None else piece.temperature - usual
-        out = []
-        for j, (places, part) in enumerate(zip(by_joint.columns, by_joint.parts, strict=True)):
-            load = self.load_from[places] @ common[part]
-            out.append(np.vstack([common[part], self.candidates.rows(j, q, qd, qdd, load, warmth)]))
-        return out
-
-    def weights(self, piece: Stretch, indices: NDArray[np.intp]) -> Array:
-        """(n, M): the weights of the equations; those of a joint at rest are small."""
-        return moving_weights(piece, indices, self.fastest).T
-
-    def stage(self, cutoff: float) -> CutoffStage:
-        """The Gram matrices at a cut-off."""
-        return CutoffStage(cutoff, *self._grams(*self.material.at(cutoff)))
-
-    def errors(self, cv: CrossValidation, variants: Sequence[Columns]) -> tuple[Array, int]:
-        """((n, B) squares on parts left out, the variant that fits all parts best): a candidate, scored."""
-
-        def computed() -> dict[str, Any]:
-            errors, which = cv.errors(variants)
-            return {"errors": errors, "which": which}
-
-        step = self.journal.step("candidate", computed)
-        return step["errors"], int(step["which"])
-
-    def _grams(self, *low_passes: Conditioned) -> list[Grams]:
-        gap = 1.0 / float(self.material.cutoffs[0])
-        labels = [self.material.blocks(ready, gap) for ready in low_passes]
-        return several_grams(low_passes, labels, self.columns, self.rows, self.weights)
-
-    def judged(self, stage: CutoffStage, usual: Array | None = None, deviation: float | None = None) -> CrossValidation:
-        """Cross-validation at a stage, each joint weighted by its noise with viscous and Coulomb friction."""
-        columns = self.columns_of(self.plain)
-        if stage not in self._studies:
-            totals = [G[-1] for G in stage.fitted.without_parts]
-            weights, _ = noise_weights(stage.fitted, stage.judged, self.start, columns, totals)
-            self._studies[stage] = CrossValidation(stage.fitted, stage.judged, self.start, weights)
-        cv = copy(self._studies[stage])  # the copy shares the sums
-        cv.usual = usual_squares(stage.judged, self.errors(cv, [columns])[0]) if usual is None else usual
-        if deviation is not None:
-            if deviation not in self._precisions:
-                self._precisions[deviation] = self.precision(deviation)
-            cv.precision = self._precisions[deviation]
-        return cv
-
-    def precision(self, deviation: float) -> Array:
-        """(P, P) precision of a prior around the arm's own inertias: the inverse of K S² Kᵀ, S holding the standard
-        deviations."""
-        base = self.shared
-        inertial = np.array([x.unit is None and x.torque is None and x.slope is None for x in base.parameters.members])
-        K = base.K[:, inertial] * (deviation * scales(base.parameters)[inertial])
-        spread = K @ K.T
-        mine = np.flatnonzero(np.diag(spread) > 0)
-        d = 1.0 / np.sqrt(np.diag(spread)[mine])
-        out = np.zeros((self.candidates.size,) * 2)
-        out[np.ix_(mine, mine)] = (
-            d[:, None] * np.linalg.pinv(spread[np.ix_(mine, mine)] * d[:, None] * d, rcond=1e-12) * d
-        )
-        return out
+    def _gather(self, families: Iterable[Family]) -> None:
+        """Gather the evidence for some families."""
+        self.candidates = Candidates(self.arm, self.shared.rank, families, self.ready.sparse)
+        self.plain: Laws = {k: v.variants[0] for k, v in self.candidates.families.items() if v.name in BASIC}
+        columns = CandidateColumns(self.shared, self.candidates, self.first, self.ready.log.mean_temperature)
+        equations = LogEquations(columns, self.ready, RestWeights.of(self.arm, self.ready))
+        gathering = part_of(lambda _, fraction: self.step("selection", fraction), 0.0, 0.3)
+        evidence = equations.gathered(self.candidates.size, self.blocks.labels, step=gathering)
+        start = np.zeros(self.candidates.size)
+        start[: self.shared.rank] = self.shared.values
+        self.cv = weighted_study(evidence, start, self.columns_of(self.plain))
 
     # -- the search -----------------------------------------------------------------------------------
 
@@ -209,143 +160,189 @@ class Selector:
         own = sorted({c for variant in laws.values() for c in variant.columns})
         return np.array([*range(self.shared.rank), *own], np.intp)
 
-    def moves(self, laws: Laws) -> Iterable[tuple[Family, Laws]]:
-        """Every family that a model does not have, with the model that it would extend: the law that it replaces is removed."""
-        for key, family in self.candidates.families.items():
-            if key not in laws:
-                rest = {k: v for k, v in laws.items() if not (k[0] == family.joint and k[1] in family.replaces)}
-                yield family, rest
+    def scored(self, *variants: Laws) -> ScoredModel:
+        """The model with some laws; of several variants, every fit uses the one that fits best."""
+        errors, which = self.cv.errors([self.columns_of(laws) for laws in variants])
+        return ScoredModel(variants[which], errors, self.cv.scores(errors))
 
-    def laws(self, cv: CrossValidation, laws: Laws) -> tuple[Laws, dict[tuple[int, str], Trial]]:
+    def gain(self, before: ScoredModel, after: ScoredModel) -> tuple[float, float]:
+        """The mean improvement of the scores by a model, and its standard error."""
+        return difference(before.scores, after.scores, self.cv.parts)
+
+    def near(self, model: ScoredModel, best: ScoredModel) -> bool:
+        """Whether the scores of a model are within one standard error of the best."""
+        loss, spread = self.gain(model, best)
+        return loss <= max(self.errors_needed * spread, NEAR * float(model.scores.mean()))
+
+    def unit(self, model: ScoredModel, joint: int) -> float:
+        """The scale for gains at a joint: its contribution to the errors of a model, with a lower bound."""
+        return max(self.cv.share(model.errors, joint), LEAST * self.plain_share[joint], self.cv.floor(joint))
+
+    def run(self) -> tuple[Laws, list[Trial], float]:
+        """(laws, trials, error with the basic laws alone)."""
+        self.deviation = self._prior()
+        plain = self.scored(self.plain)
+        self.plain_share = [self.cv.share(plain.errors, j) for j in range(self.arm.n)]
+        laws, shared = self.together(self.plain)
+        laws, trials = self.one_by_one(laws)
+        laws, finer = self.finer(laws)
+        coarse = {(joint, name) for joint in finer for name in BALANCING}  # replaced by the fine ones
+        trials = {key: replace(x, chosen=key in laws and key not in coarse) for key, x in (shared | trials).items()}
+        return laws, [*trials.values(), *finer.values()], self.cv.relative(plain.errors)
+
+    def _prior(self) -> float | None:
+        """The relative deviation of a prior around the arm's inertias, with which all models are fitted, if one helps."""
+        best, before = None, self.scored(self.plain)
+        for deviation in DEVIATIONS if has_inertias(self.arm) else ():
+            weaker, self.cv.precision = self.cv.precision, prior_precision(self.shared, self.cv.size, deviation)
+            after = self.scored(self.plain)
+            gain, spread = self.gain(before, after)
+            if gain > self.errors_needed * spread:
+                best, before = deviation, after
+            else:
+                self.cv.precision = weaker
+        return best
+
+    def together(self, laws: Laws) -> tuple[Laws, dict[tuple[int, str], Trial]]:
+        """The model with the laws that pay for themselves when all joints have them, the best first; and their trials."""
+        trials: dict[tuple[int, str], Trial] = {}
+        by_name: dict[str, list[Family]] = {}
+        for family in self.candidates.families.values():
+            if family.name in SHARED:
+                by_name.setdefault(family.name, []).append(family)
+        for _ in range(ROUNDS):
+            before, better = self.scored(laws), list[ScoredModel]()
+            for families in by_name.values():
+                new = [family for family in families if family.key not in laws]
+                if len(new) < 2:
+                    continue
+                after = self.scored(reduce(self.extended, new, laws))
+                trials |= {x.key: self._shared_trial(before, after, x) for x in new if x.key in after.laws}
+                gain, spread = self.gain(before, after)
+                if gain > max(self.errors_needed * spread, SHARED_WORTH * float(before.scores.mean())):
+                    better.append(after)
+            if not better:
+                break
+            best = min(better, key=lambda x: float(x.scores.mean()))
+            near = (model.laws for model in better if self.near(model, best))
+            laws = self.without(min(near, key=lambda laws: len(self.columns_of(laws))))
+        return laws, trials
+
+    def _shared_trial(self, before: ScoredModel, after: ScoredModel, family: Family) -> Trial:
+        """The gain of a joint when all have a law."""
+        own, new = (self.cv.rates(model.errors)[family.joint] / self.arm.n for model in (before, after))
+        gain, spread = difference(own, new, self.cv.parts)
+        return self._trial(before, after, family, gain, spread, len(after.laws[family.key].columns))
+
+    def _trial(
+        self, before: ScoredModel, after: ScoredModel, family: Family, gain: float, spread: float, more: int
+    ) -> Trial:
+        """The trial of a family, its gain in units of the error of its joint."""
+        unit, words = self.unit(before, family.joint), after.laws[family.key].words
+        numbers = (self.cv.relative(after.errors), gain / unit, spread / unit, more)
+        return Trial(family.choice, self.arm.joint_names[family.joint], words, *numbers, False)
+
+    def extended(self, laws: Laws, family: Family) -> Laws:
+        """The model with a law, in the variant that fits all parts best, instead of the laws that it replaces; the model
+        itself if these fit better."""
+        models = [laws, *({**family.beside(laws), family.key: variant} for variant in family.variants)]
+        return models[self.cv.best([self.columns_of(model) for model in models])]
+
+    def one_by_one(self, laws: Laws) -> tuple[Laws, dict[tuple[int, str], Trial]]:
         """The model with the laws that are worth their parameters and without the others; also the last trial of each."""
         trials: dict[tuple[int, str], Trial] = {}
-        plain, _ = self.errors(cv, [self.columns_of(self.plain)])
-        self.plain_share = [self.share(cv, plain, j) for j in range(self.arm.n)]
         for done in range(ROUNDS):
-            before, _ = self.errors(cv, [self.columns_of(laws)])
-            better: dict[int, list[Better]] = {}
-            for count, (family, rest) in enumerate(self.moves(laws)):
-                self.step("selection", (done + count / len(self.candidates.families)) / ROUNDS)
-                tried, enough = self.tried(cv, before, laws, rest, family)
+            before, better = self.scored(laws), dict[int, list[Better]]()
+            others = [family for key, family in self.candidates.families.items() if key not in laws]
+            for count, family in enumerate(others):
+                self.step("selection", 0.3 + 0.7 * (done + count / len(self.candidates.families)) / ROUNDS)
+                tried, enough = self.tried(before, family)
                 trials[family.key] = tried.trial
                 if enough:
                     better.setdefault(family.joint, []).append(tried)
             if not better:
                 break
-            for joint, several in better.items():
-                won = self.simplest(several)
-                laws = {k: v for k, v in laws.items() if not (k[0] == joint and k[1] in won.family.replaces)}
-                laws[won.family.key] = won.variant
-        laws = self.without(cv, laws)
-        return laws, {key: replace(trial, chosen=key in laws) for key, trial in trials.items()}
+            for won in map(self.simplest, better.values()):
+                laws = {**won.family.beside(laws), won.family.key: won.model.laws[won.family.key]}
+        return self.without(laws, exchange=True), trials
 
     def simplest(self, several: Sequence[Better]) -> Better:
         """The simplest law within one standard error of the best."""
         best = max(several, key=lambda x: x.trial.gain)
-        near = [best]
-        for other in several:
-            loss, spread = difference(other.scores, best.scores, self.material.part_count)
-            if loss <= max(self.errors_needed * spread, NEAR * float(other.scores.mean())):
-                near.append(other)
+        near = [x for x in several if x is best or self.near(x.model, best.model)]
         return min(near, key=lambda x: (x.trial.parameters, -x.trial.gain))
 
-    def tried(self, cv: CrossValidation, before: Array, laws: Laws, rest: Laws, family: Family) -> tuple[Better, bool]:
-        """The gain of a family beside a model with errors ``before``, and whether it is sufficient."""
-        models = [{**rest, family.key: variant} for variant in family.variants]
-        errors, which = self.errors(cv, [self.columns_of(model) for model in models])
-        gain, spread = difference(cv.scores(before), cv.scores(errors), cv.parts)
-        unit = self.unit(cv, before, family.joint)
-        more = len(self.columns_of(models[which])) - len(self.columns_of(laws)) + (len(family.variants) > 1)
+    def tried(self, before: ScoredModel, family: Family) -> tuple[Better, bool]:
+        """The gain of a family beside a model, and whether it is sufficient."""
+        after = self.scored(*({**family.beside(before.laws), family.key: variant} for variant in family.variants))
+        gain, spread = self.gain(before, after)
+        more = len(self.columns_of(after.laws)) - len(self.columns_of(before.laws)) + (len(family.variants) > 1)
         freedom = 1 if family.choice == "coupling" else max(1, more)  # the three parameters of a drive belong together
-        needed = max(
-            self.errors_needed * spread * sqrt(freedom) if more > 0 else 0.0, WORTH * unit * max(1.0, 0.5 * more)
-        )
-        enough = gain > needed and self.possible(cv, models[which], family)
+        needed = WORTH * self.unit(before, family.joint) * max(1.0, 0.5 * more)
         if more > 0:
-            enough = enough and better_in(cv.scores(before), cv.scores(errors), cv.parts) >= MOSTLY
-        variant = family.variants[which]
-        trial = Trial(
-            family.choice, self.arm.joint_names[family.joint], variant.words, cv.relative(errors), gain / unit,
-            spread / unit, more, False,
-        )  # fmt: skip
-        return Better(trial, family, variant, cv.scores(errors)), enough
+            needed = max(needed, self.errors_needed * spread * sqrt(freedom))
+        enough = gain > needed and self.possible(after.laws, family)
+        if more > 0:
+            enough = enough and better_in(before.scores, after.scores, self.cv.parts) >= MOSTLY
+        return Better(self._trial(before, after, family, gain, spread, more), family, after), enough
 
-    def share(self, cv: CrossValidation, errors: Array, joint: int) -> float:
-        """The contribution of a joint to the score of these errors."""
-        own = (errors[joint] / np.maximum(cv.judged.rows[joint], 1.0) / cv.usual[joint])[cv.counted].mean()
-        return max(float(own), 1e-12) / self.arm.n
-
-    def unit(self, cv: CrossValidation, errors: Array, joint: int) -> float:
-        """The scale for gains at a joint: its contribution to these errors, with a lower bound."""
-        return max(self.share(cv, errors, joint), LEAST * self.plain_share[joint], cv.floor(joint))
-
-    def possible(self, cv: CrossValidation, laws: Laws, family: Family) -> bool:
-        """Whether the coefficients of a law have signs that a mechanism can have."""
+    def possible(self, laws: Laws, family: Family) -> bool:
+        """Whether the coefficients of a law have signs that a mechanism can have, and the scale of the masses is known."""
+        if family.name == "gear" and all((j, "gear") in laws for j in range(self.arm.n)):
+            return False  # losses that differ between driving and driven operation at every joint leave it open
         if family.name not in SIGNED:
             return True
-        pi = cv.fit(self.columns_of(laws))
+        pi = self.cv.fit(self.columns_of(laws))
         columns = laws[family.key].columns
         # the rest position of a spring can have either sign, and a drive's inertia may be indistinguishable from
         # those of links
         signed = {"spring": columns[:1], "drive": columns[1:]}.get(family.name, columns)
         return bool((pi[list(signed)] > 0).all())
 
-    def without(self, cv: CrossValidation, laws: Laws) -> Laws:
-        """The model without laws whose removal costs less than one standard error, the least needed removed first."""
+    def without(self, laws: Laws, exchange: bool = False) -> Laws:
+        """The model without laws whose removal costs less than one standard error, the least needed removed first.
+
+        The basic laws stay: most joints have them, and a log that does not show them hardly suffers from them. Without
+        noise, they go where they are zero. With ``exchange``, simpler friction takes the place of friction that costs
+        little more, and laws with a shape must be worth it as well.
+        """
         while True:
-            before, _ = self.errors(cv, [self.columns_of(laws)])
-            losses = []
-            for key in laws:
-                rest = {k: v for k, v in laws.items() if k != key}
-                errors, _ = self.errors(cv, [self.columns_of(rest)])
-                loss, spread = difference(cv.scores(errors), cv.scores(before), cv.parts)
-                unit, basic = self.unit(cv, before, key[0]), key[1] in FRICTION
-                # viscous and Coulomb friction are removed only if the error does not grow at all
-                limit = 0.0 if basic else max(self.errors_needed * spread, WORTH * unit)
-                if loss <= max(limit, (NEAR if basic else WORTH) * cv.floor(key[0])):
-                    losses.append((loss, key))
+            before, losses = self.scored(laws), list[tuple[float, int, Laws]]()
+            for key, rest in self.simpler(laws, exchange):
+                (joint, name), floor = key, self.cv.floor(key[0])
+                if name in BASIC and self.cv.share(before.errors, joint) > floor:
+                    continue
+                loss, spread = self.gain(self.scored(rest), before)
+                freedom = 1 + (exchange and len(self.candidates.families[key].variants) > 1)
+                limit = max(self.errors_needed * spread * sqrt(freedom), WORTH * self.unit(before, joint))
+                if name == "tanh" and exchange:
+                    limit = LITTLE * self.unit(before, joint)
+                if name in BASIC:
+                    limit = NEAR * floor
+                if loss <= limit:
+                    losses.append((loss, len(losses), rest))
             if not losses:
                 return laws
-            least = min(losses)[1]
-            laws = {key: variant for key, variant in laws.items() if key != least}
+            laws = min(losses)[2]
 
-    # -- the whole selection ------------------------------------------------------------------------------------
+    def simpler(self, laws: Laws, exchange: bool) -> Iterable[tuple[tuple[int, str], Laws]]:
+        """Every law of a model, with the model without it. An offset remains of a spring. With ``exchange``, ideal Coulomb
+        friction takes the place of gradual one, and gradual Coulomb friction, if it fits better than ideal one, that of
+        Stribeck friction."""
+        for key in laws:
+            rest = {k: v for k, v in laws.items() if k != key}
+            ideal, gradual, stribeck = ((key[0], name) for name in ("coulomb", "tanh", "stribeck"))
+            if exchange and key == gradual and ideal in self.candidates.families:
+                rest[ideal] = self.candidates.families[ideal].variants[0]
+            elif exchange and key == stribeck and ideal in laws and gradual in self.candidates.families:
+                rest = self.extended(rest, self.candidates.families[gradual])
+            elif key[1] == "spring" and (key[0], "offset") in self.plain:
+                rest[key[0], "offset"] = self.plain[key[0], "offset"]
+            yield key, rest
 
-    def run(self) -> tuple[float, Laws, list[Trial], float]:
-        """(cut-off, laws, trials, error with viscous and Coulomb friction alone): laws at the best cut-off for viscous
-        and Coulomb friction, and again at the best cut-off for those laws if it is a different one."""
-        cutoffs, stages = self.material.cutoffs, list[CutoffStage]()
-        for k, cutoff in enumerate(cutoffs):
-            self.step("cut-offs", k / len(cutoffs))
-            stages.append(self.stage(float(cutoff)))
-        usual, parts = self.judged(stages[len(stages) // 2]).usual, self.material.part_count
-        laws, trials, now = self.plain, dict[tuple[int, str], Trial](), -1
-        for _ in range(2):
-            deviation, scores = self.believed(stages, usual, laws)
-            best = self.best_cutoff([s for s, _ in scores])
-            cut = [
-                Trial(
-                    "cutoff",
-                    "",
-                    f"{stage.cutoff:.3g} Hz",
-                    error,
-                    *relative_gain(scores[best][0], s, parts),
-                    0,
-                    k == best,
-                )
-                for k, (stage, (s, error)) in enumerate(zip(stages, scores, strict=True))
-            ]
-            if best == now:
-                break
-            now, cv = best, self.judged(stages[best], usual, deviation)
-            laws, trials = self.laws(cv, self.plain)
-        plain = self.plain_error(stages[now])
-        laws, finer = self.finer(stages[now].cutoff, laws, deviation)
-        coarse = {(joint, name) for joint in finer for name in BALANCING}  # replaced by the fine ones
-        tried = [replace(trial, chosen=False) if key in coarse else trial for key, trial in trials.items()]
-        return stages[now].cutoff, laws, [*cut, *tried, *finer.values()], plain
+    # -- gas springs ----------------------------------------------------------------------------------
 
-    def finer(self, cutoff: float, laws: Laws, deviation: float | None) -> tuple[Laws, dict[int, Trial]]:
+    def finer(self, laws: Laws) -> tuple[Laws, dict[int, Trial]]:
         """The model with gas springs of finely tuned shape at joints with a gas spring or a similar law, and their
         trials by joint.
 
@@ -355,7 +352,7 @@ class Selector:
         for joint, own in list(laws):
             if own not in BALANCING or (joint, "gas_spring") not in self.candidates.families:
                 continue
-            trial, best = self._finest(joint, cutoff, laws, deviation)
+            trial, best = self._finest(joint, laws)
             needed = {"gas_spring": -np.inf, "balance": 0.0}.get(own, max(WORTH, self.errors_needed * trial.spread))
             if trial.gain > needed:
                 place = self.candidates.families[joint, "gas_spring"].variants[0].columns
@@ -364,7 +361,7 @@ class Selector:
                 trials[joint] = replace(trial, chosen=True)
         return laws, trials
 
-    def _finest(self, joint: int, cutoff: float, laws: Laws, deviation: float | None) -> tuple[Trial, LawVariant]:
+    def _finest(self, joint: int, laws: Laws) -> tuple[Trial, LawVariant]:
         """The gas spring of a joint that predicts best beside the other laws, searched with decreasing steps in its shape."""
         mine = (joint, "gas_spring")
         others = [replace(self.candidates.families[key], variants=(law,)) for key, law in laws.items() if key != mine]
@@ -373,58 +370,18 @@ class Selector:
         for step in FINER:
             around = tried[-1][1] if tried else None
             search = copy(self)
-            search._offer([*others, *plain, Family(mine[1], joint, "spring", tuple(gas_springs(around, step)))])
+            springs = Family(mine[1], joint, "spring", tuple(gas_springs(around, step)), ("balance", "harmonic"))
+            search._gather([*others, *plain, springs])
+            if self.deviation is not None:
+                search.cv.precision = prior_precision(self.shared, search.cv.size, self.deviation)
             offered = search.candidates.families
-            search.plain = {key: offered[key].variants[0] for key in self.plain}
-            before = {key: offered[key].variants[0] for key in laws if key != mine}
-            rest = {key: law for key, law in before.items() if key not in ((joint, "balance"), (joint, "harmonic"))}
-            cv = search.judged(search.stage(cutoff), None, deviation)
-            errors, _ = self.errors(cv, [search.columns_of(before)])
-            search.plain_share = [search.share(cv, errors, j) for j in range(self.arm.n)]
-            better, _ = search.tried(cv, errors, before, rest, offered[mine])
-            tried.append((better.trial, better.variant))
+            before = search.scored({key: offered[key].variants[0] for key in laws if key != mine})
+            search.plain_share = [search.cv.share(before.errors, j) for j in range(self.arm.n)]
+            better, _ = search.tried(before, offered[mine])
+            tried.append((better.trial, better.model.laws[mine]))
         return min(tried, key=lambda x: x[0].error)
 
-    def plain_error(self, stage: CutoffStage) -> float:
-        """The error with viscous and Coulomb friction alone on the parts left out, low-passed as for the fit."""
-        cv = CrossValidation(stage.fitted, stage.fitted, self.start, self._studies[stage].weights)
-        return cv.relative(self.errors(cv, [self.columns_of(self.plain)])[0])
-
-    def best_cutoff(self, scores: Sequence[Array]) -> int:
-        """The best cut-off; of those within one standard error of it the highest, but not far above the band."""
-        best = int(np.argmin([float(s.mean()) for s in scores]))
-        near = []
-        for k, s in enumerate(scores):
-            loss, spread = difference(s, scores[best], self.material.part_count)
-            if loss <= self.errors_needed * spread and self.material.cutoffs[k] <= BEYOND * self.material.band:
-                near.append(k)
-        return max(near, default=best)
-
-    def believed(
-        self, stages: list[CutoffStage], usual: Array, laws: Laws
-    ) -> tuple[float | None, list[tuple[Array, float]]]:
-        """(deviation of a prior around the arm's inertias, if one helps; scores and errors of all stages)."""
-
-        def scored(deviation: float | None) -> list[tuple[Array, float]]:
-            out = []
-            for stage in stages:
-                cv = self.judged(stage, usual, deviation)
-                errors, _ = self.errors(cv, [self.columns_of(laws)])
-                out.append((cv.scores(errors), cv.relative(errors)))
-            return out
-
-        def best(scores: list[tuple[Array, float]]) -> Array:
-            return min((s for s, _ in scores), key=lambda s: float(s.mean()))
-
-        best_deviation, scores = None, scored(None)
-        for deviation in DEVIATIONS if has_inertias(self.arm) else ():
-            others = scored(deviation)
-            gain, spread = difference(best(scores), best(others), self.material.part_count)
-            if gain > self.errors_needed * spread:
-                best_deviation, scores = deviation, others
-        return best_deviation, scores
-
-    def model(self, laws: Laws) -> ModelOptions:
+    def options(self, laws: Laws) -> ModelOptions:
         """The options that request exactly these laws."""
         names = self.arm.joint_names
         own = [(names[j], term) for (j, family), v in laws.items() if family not in FRICTION for term in v.terms]
@@ -452,3 +409,16 @@ class Selector:
 def has_inertias(arm: Arm) -> bool:
     """Whether an arm has inertias that a prior could use."""
     return any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies)
+
+
+def prior_precision(base: BaseParameters, size: int, deviation: float) -> Array:
+    """(size, size) precision of a normal prior around the arm's own inertias: the inverse of K S² Kᵀ, S holding the
+    standard deviations; zero for all columns that are not base parameters."""
+    inertial = np.array([x.unit is None and x.torque is None and x.slope is None for x in base.parameters.members])
+    K = base.K[:, inertial] * (deviation * scales(base.parameters)[inertial])
+    spread = K @ K.T
+    mine = np.flatnonzero(np.diag(spread) > 0)
+    d = 1.0 / np.sqrt(np.diag(spread)[mine])
+    out = np.zeros((size, size))
+    out[np.ix_(mine, mine)] = d[:, None] * np.linalg.pinv(spread[np.ix_(mine, mine)] * d[:, None] * d, rcond=1e-12) * d
+    return out

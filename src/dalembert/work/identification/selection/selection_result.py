@@ -15,12 +15,12 @@ from dalembert.work.identification.fitting.fit_options import CHOICES, Estimator
 class Trial:
     """A candidate that was tried.
 
-    choice      the choice it belongs to: "cutoff", "friction", "offset", "spring", "ripple", "coupling" or "estimator"
+    choice      the choice it belongs to: "friction", "offset", "spring", "ripple", "coupling" or "estimator"
     joint       the joint of a law, or ""
     option      the candidate, in words
     error       the relative torque error on parts of the log that were left out of the fit
     gain        the relative reduction of the squared error: for a law, that of its joint with respect to the model before;
-                for an estimator, with respect to the first; for a cut-off, to the best (negative: the error increases)
+                for an estimator, with respect to the first (negative: the error increases)
     spread      the standard error of the gain
     parameters  number of additional parameters with respect to the model before
     chosen      whether it is part of the result
@@ -45,10 +45,9 @@ class Selection:
     drives     (i, j, ratio) of drives that are shared by two joints, numbered from 1
     trials     all candidates that were tried, with their scores
     blocks     the number of parts of the log that were left out, one at a time
-    band       the frequency (Hz) up to which the errors of all cut-offs were evaluated
-    error      the relative error on parts left out, low-passed at the cut-off of the fit: it is comparable with
-               ``fit.relative_error`` and ``fit.evaluate``, whereas the errors in ``trials`` are evaluated up to ``band``
-    plain      the same error with viscous and Coulomb friction alone
+    band       the frequency (Hz) up to which all errors were evaluated: the cut-off of the fit
+    error      the relative error on parts left out, comparable with ``fit.relative_error`` and ``fit.evaluate``
+    plain      the same error with viscous and Coulomb friction and an offset alone
     model, filtering, estimator   the options that pin all choices: ``identify(arm, log, model=…, …)``
     standard_errors               of the difference, by which a model with more parameters had to be better
     """
@@ -77,30 +76,16 @@ class Selection:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was chosen and why, in at most five sentences; joints are referred to by their numbers in q, from 1."""
-        return tuple(
-            line for line in (self._first, self._cutoff, self._friction, self._others, self._estimator) if line
-        )
+        """What was chosen and why, in at most four sentences; joints are referred to by their numbers in q, from 1."""
+        return tuple(line for line in (self._first, self._friction, self._others, self._estimator) if line)
 
     @property
     def _first(self) -> str:
         given = [WORDS.get(name, name) for name in CHOICES if name not in self.chosen]
         fixed = f"; given, not chosen: {', '.join(given)}" if given else ""
         return (
-            f"Held-out torque error {percent(self.error)}, against {percent(self.plain)} with viscous and Coulomb friction alone: "
-            f"{self.blocks} blocks of the log, each predicted from the others{fixed}."
-        )
-
-    @property
-    def _cutoff(self) -> str:
-        tried = self.tried("cutoff")
-        if len(tried) < 2:
-            return ""
-        won = next(trial for trial in tried if trial.chosen)
-        ends = ", ".join(f"{percent(x.error)} at {x.option}" for x in dict.fromkeys((tried[0], tried[-1])) if x != won)
-        return (
-            f"Cut-off {won.option}: held-out error {percent(won.error)}; {ends} ({len(tried)} tried, all evaluated up to "
-            f"{self.band:.3g} Hz)."
+            f"Held-out torque error {percent(self.error)}, against {percent(self.plain)} with viscous and Coulomb friction and an offset alone: "
+            f"{self.blocks} blocks of the log, up to {self.band:.3g} Hz, each predicted from the others{fixed}."
         )
 
     @property
@@ -167,7 +152,7 @@ class Selection:
             why += (
                 "simpler" if tried.index(won) < tried.index(best) else "preferred for its physically consistent links"
             )
-        return f"Estimator: {short(won.option)}; held-out error {percent(won.error)} up to {self.band:.3g} Hz, {why}."
+        return f"Estimator: {short(won.option)}; held-out error {percent(won.error)}, {why}."
 
     def as_json(self) -> dict[str, Any]:
         """All trials as plain data."""
@@ -193,7 +178,7 @@ FRICTION_LAWS = ("viscous", "coulomb", "tanh", "stribeck", "drag", "load", "gear
 PRIOR = "physically consistent links with the arm's own as a prior"
 OTHER_LAWS = ("offset", "spring", "balance", "gas_spring", "harmonic")
 WORDS = {
-    "cutoff": "cut-off", "coulomb": "Coulomb", "tanh": "gradual Coulomb", "stribeck": "Stribeck", "drag": "quadratic",
+    "coulomb": "Coulomb", "tanh": "gradual Coulomb", "stribeck": "Stribeck", "drag": "quadratic",
     "load": "load-dependent", "gear": "gear losses", "balance": "counterbalance", "gas_spring": "gas spring", "temperature": "temperature-dependent", "harmonic": "torque ripple",
     "ripple": "torque ripple", "coupling": "shared drive",
 }  # fmt: skip

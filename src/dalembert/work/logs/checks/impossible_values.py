@@ -27,10 +27,9 @@ AWAY = 100.0  # times the duration of the log: an isolated stamp this far from t
 
 
 class Garbage(NamedTuple):
-    """Which rows (N,) are garbage, in total and per quantity, and the column and value of the worst."""
+    """Which rows (N,) are garbage, and the quantity, the column and the value of the worst."""
 
     rows: Rows
-    groups: dict[str, Rows]
     group: str
     column: int
     value: float
@@ -51,21 +50,18 @@ def garbage_in(t: Array, columns: Mapping[str, Array]) -> Garbage | None:
     (array([0, 1]), 'q', 1e+282)
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        groups = {group: impossible(x) for group, x in columns.items()}
+        bad = {group: impossible(x) for group, x in columns.items()}
         lonely = _lonely(t)
-    rows: Rows = lonely | np.any([x.any(axis=1) for x in groups.values()], axis=0)
+    rows: Rows = lonely | np.any([at.any(axis=1) for at in bad.values()], axis=0)
     if not rows.any():
         return None
     tiny = np.any([((x != 0) & (np.abs(x) < TINY)).any(axis=1) for x in columns.values()], axis=0)
-    rows = _grown(rows, tiny)
-    whose: dict[str, Rows] = {"t": lonely} | {group: np.asarray(x.any(axis=1)) for group, x in groups.items()}
-    worst = [
-        (float(np.abs(columns[group][at]).max()), group, int(np.argmax(np.where(at, np.abs(columns[group]), 0).max(axis=0))))
-        for group, at in groups.items()
-        if at.any()
-    ]  # fmt: skip
-    value, group, column = max(worst, default=(float(t[lonely][0]) if lonely.any() else 0.0, "t", 0))
-    return Garbage(rows, {name: at for name, at in whose.items() if at.any()}, group, column, value)
+    worst = (float(t[lonely][0]) if lonely.any() else 0.0, "t", 0)
+    sizes = {group: np.where(at, np.abs(columns[group]), 0.0).max(axis=0) for group, at in bad.items() if at.any()}
+    value, group, column = max(
+        [(float(size.max()), group, int(np.argmax(size))) for group, size in sizes.items()], default=worst
+    )
+    return Garbage(_grown(rows, tiny), group, column, value)
 
 
 def impossible(values: Array) -> Rows:

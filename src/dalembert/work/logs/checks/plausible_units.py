@@ -13,9 +13,8 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.wording import some
-from dalembert.work.logs.checks.angle_ranges import SLACK, described, far_beyond, ranges
-from dalembert.work.logs.checks.derivatives import off_by
 from dalembert.work.logs.checks.joint_order import mixed_up
+from dalembert.work.logs.checks.plausible_motion import SLACK, described, far_beyond, off_by, ranges
 from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.log import Log
 

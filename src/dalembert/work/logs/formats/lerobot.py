@@ -31,9 +31,8 @@ from dalembert.base.tables.columns import name_and_unit
 from dalembert.base.tables.signal_columns import SPELLED, matched, owner_of
 from dalembert.base.wording import counted, reason, shown, some
 from dalembert.errors import DalembertError
-from dalembert.work.logs.formats.carried import MOST_FILES, TABLES
 from dalembert.work.logs.formats.parquet import Columns, columns_of, opened, table_of
-from dalembert.work.logs.formats.raw import LONGEST_NAME, MOST_COLUMNS, Raw, Request
+from dalembert.work.logs.formats.raw import LONGEST_NAME, MOST_COLUMNS, MOST_FILES, TABLES, Raw, Request
 
 LARGEST_INFO = 4 << 20  # bytes of meta/info.json
 FASTEST = 1e5  # frames per second
@@ -45,7 +44,7 @@ FULL_SCALE = 100.0  # largest normalised position
 TURNING = 4 * math.pi  # rad: a joint that moves further is hardly in rad
 FRAME = ("episode_index", "frame_index")  # the columns that identify a LeRobot table
 COUNTERS = (*FRAME, "timestamp", "index", "task_index")
-NOT_MEASURED = ("action", "next")  # first words of features that are commands or outcomes
+COMMANDS, OUTCOMES = "action", "next"  # first words of features that are not measured
 # {ending of an element's name: (quantity, unit)}
 ENDINGS = {
     "rad": ("q", "rad"), "deg": ("q", "deg"), "rad_s": ("qd", "rad/s"), "deg_s": ("qd", "deg/s"), "nm": ("tau", "N m"),
@@ -257,8 +256,10 @@ def _understood(raw: Raw, feature: str, names: Sequence[str], joints: Sequence[s
     if not names:
         kinds = {own or "": {str(column): column for column in columns}}
     for kind, by_joint in kinds.items():
-        if not kind or kind == "t" or feature.partition(".")[0] in NOT_MEASURED:
+        first = feature.partition(".")[0]
+        if not kind or kind == "t" or first == OUTCOMES or (first == COMMANDS and kind not in ("q", "command")):
             continue
+        kind = "command" if first == COMMANDS else kind
         group = feature if len(kinds) == 1 and len(by_joint) == len(columns) else f"{feature}.{kind}"
         raw.groups[group] = list(by_joint.values())
         if feature in raw.faults:

@@ -19,18 +19,10 @@ from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.base.environment.short_repr import brief
 from dalembert.base.files import open_bounded
+from dalembert.base.tables.number_tables import LARGEST_FILE
 from dalembert.base.tables.signal_columns import gathered
 from dalembert.errors import DalembertError
-from dalembert.work.logs.formats.raw import (
-    LARGEST_FILE,
-    MOST_COLUMNS,
-    Raw,
-    Request,
-    check_names,
-    check_size,
-    damage_told,
-    seconds,
-)
+from dalembert.work.logs.formats.raw import MOST_COLUMNS, Raw, Request, check_names, check_size, damage_told, seconds
 
 BATCH = 1 << 16  # rows read at a time, because lists may be longer than the file declares
 

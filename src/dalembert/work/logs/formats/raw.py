@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from tokenize import TokenError
 from typing import Any
 
@@ -24,6 +25,8 @@ from dalembert.errors import DalembertError
 MOST_NUMBERS = 1 << 27  # in one array or table: 1 GiB as float64
 MOST_COLUMNS = 10_000  # of a table; a damaged header can have more
 LONGEST_NAME = 1000  # characters of a column's name, or a joint's
+TABLES = "data/*/*.parquet"  # the tables of a LeRobot dataset, below its folder
+MOST_FILES = 100_000  # per dataset
 
 # exceptions of third-party readers for damaged files; collected by damaging files at random
 DAMAGE: tuple[type[Exception], ...] = (
@@ -61,19 +64,12 @@ class Request:
     episodes: tuple[tuple[int, int], ...] | None = None
 
 
-@dataclass(frozen=True)
-class Later:
-    """An array that stays in its file until it is needed."""
-
-    read: Callable[[], Any]
-
-
 @brief
 @dataclass
 class Raw(Grouped):
     """The contents of a file.
 
-    arrays   by name: (N,), (N, k), or anything else in the file, or a :class:`Later`
+    arrays   by name: (N,), (N, k), or anything else in the file; a partial function reads an array when it is needed
     table    (N, k), whose columns have the names, groups and units of :class:`Grouped`
     doubts   by name: why it cannot be used unless the user states its unit
     roles    by quantity: the name that holds it, if the file format defines it; then no other name is searched for
@@ -111,8 +107,8 @@ class Raw(Grouped):
         if name in self.groups:
             return self.columns(self.groups[name])
         value = self.arrays[name]
-        if isinstance(value, Later):
-            value = self.arrays[name] = value.read()
+        if isinstance(value, partial):
+            value = self.arrays[name] = value()
         return value
 
     def columns(self, at: Sequence[int]) -> Array:

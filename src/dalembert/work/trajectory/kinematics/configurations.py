@@ -158,7 +158,8 @@ def inverse_kinematics(
     ((8, 6), True)
     """
     x, R, batch = _goals(arm, pose)
-    search = _Search.of(arm, "position" if R is None and task is None else task, axis, prefer, respect_limits)
+    aim = "position" if R is None and task is None else task
+    search = _Search.of(arm, aim, axis, prefer, respect_limits, q0 is not None)
     if axis is not None and search.aim != "position+axis":
         raise DalembertError(
             f"axis is {shown(axis)}, but the task is '{search.aim}': a tip axis applies only to task='position+axis', "
@@ -171,14 +172,14 @@ def inverse_kinematics(
         )
     count = _count(solutions)
     check_choice("unreachable", unreachable, ("error", "nearest"))
-    near = None if q0 is None else _near(arm, q0, batch)
+    near = _near(arm, search.middle if q0 is None else q0, batch)
     R = np.broadcast_to(np.eye(3), (*x.shape, 3)) if R is None else R
     rows_of = [np.empty((0, arm.n))] * len(x)
     if count == 1 and len(x) > 1:  # a batch of poses
         rows_of = list(search.nearest(x, R, near))
     reached = np.ones(len(x), bool)
     for k in [k for k, rows in enumerate(rows_of) if not len(rows)]:
-        rows_of[k], reason = search.every(x[k], R[k], None if near is None else near[k], count)
+        rows_of[k], reason = search.every(x[k], R[k], near[k], count)
         reached[k] = not reason
         if unreachable == "error" and reason:
             where = f"{place(x[k])}{which_state(np.unravel_index(k, batch))}"
@@ -200,7 +201,7 @@ def inverse_kinematics(
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """A task of an arm, with the preference among its solutions."""
+    """A task of an arm, with the preference among its solutions: those near a configuration, q0 or ``middle``."""
 
     arm: Arm
     aim: Aim
@@ -209,12 +210,15 @@ class _Search:
     periodic: Booleans  # (n,) joints whose full turns do not move the tip
     lower: Array  # (n,) lower bounds
     upper: Array
+    seeded: bool  # whether the preferred configuration is q0, from which the search starts
     middle: Array  # (n,) preferred configuration without q0
-    scale: Array  # (n,) unit of distance from it
+    scale: Array  # (n,) unit of distance from the preferred configuration
     units: Array  # (n,) of the joint variables: rad, or the unit of length of the task (m)
 
     @classmethod
-    def of(cls, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool) -> _Search:
+    def of(
+        cls, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool, seeded: bool
+    ) -> _Search:
         check_choice("task", aim, (*get_args(Aim), None))
         check_choice("prefer", prefer, get_args(Preference))
         q = starts(arm, 32)
@@ -235,16 +239,16 @@ class _Search:
         centred = prefer == "mid-range"
         units = joint_units(arm)
         middle, scale = (0.5 * (low + high), 0.5 * (high - low)) if centred else (np.zeros(arm.n), units)
-        scale = np.maximum(scale, 1e-9 * units)
-        return cls(arm, name, task, rank < arm.n, _periodic(arm, q[:4]), lower, upper, middle, scale, units)
+        scale = units if seeded else np.maximum(scale, 1e-9 * units)
+        return cls(arm, name, task, rank < arm.n, _periodic(arm, q[:4]), lower, upper, seeded, middle, scale, units)
 
-    def every(self, x: Array, R: Array, near: Array | None, count: int | None) -> tuple[Array, str]:
+    def every(self, x: Array, R: Array, near: Array, count: int | None) -> tuple[Array, str]:
         """Distinct solutions (k, n), the preferred one first; or the nearest one, and why there is no solution."""
         solutions: Array = np.empty((0, self.arm.n))
         nearest, excess, idle = None, None, 0
         for series in range(ROUNDS):
             seeds = starts(self.arm, STARTS, series)
-            if near is not None and not series:
+            if self.seeded and not series:
                 seeds = np.concatenate([near[None], seeds])
             q, left = self.solved(x, R, seeds, near)
             at = self.at(q, x, R)
@@ -263,7 +267,7 @@ class _Search:
         assert nearest is not None
         return nearest[0][None], self.reason(nearest[0], x, R, excess)
 
-    def nearest(self, x: Array, R: Array, near: Array | None) -> Iterator[Array]:
+    def nearest(self, x: Array, R: Array, near: Array) -> Iterator[Array]:
         """The preferred solution (1, n) of each pose (m, 3), (m, 3, 3); (0, n) if none is found immediately."""
         seeds = starts(self.arm, STARTS)
         many = max(1, ROWS // (STARTS + 1))
@@ -271,46 +275,45 @@ class _Search:
             part = slice(first, first + many)
             m = len(x[part])
             each = np.broadcast_to(seeds, (m, *seeds.shape))
-            if near is not None:
+            if self.seeded:
                 each = np.concatenate([near[part, None], each], axis=1)
             k = each.shape[1]
             goals = np.repeat(x[part], k, axis=0), np.repeat(R[part], k, axis=0)
-            close = None if near is None else np.repeat(near[part], k, axis=0)
+            close = np.repeat(near[part], k, axis=0)
             q, _ = self.solved(*goals, each.reshape(m * k, -1), close)
             distance = np.where(self.at(q, *goals) & self.within(q), self.distance(q, close), np.inf).reshape(m, k)
             best = distance.argmin(axis=1)
             for row, i, d in zip(q.reshape(m, k, -1), best, distance.min(axis=1), strict=True):
                 yield row[i : i + 1] if np.isfinite(d) else row[:0]
 
-    def solved(self, x: Array, R: Array, seeds: Array, near: Array | None) -> tuple[Array, Array]:
+    def solved(self, x: Array, R: Array, seeds: Array, near: Array) -> tuple[Array, Array]:
         """Solutions (k, n) from each of the seeds, near the preferred configuration, and the remaining errors (k,)."""
         q, left = solve(self.task, x, R, seeds)
         q = self.nearest_turns(q, near)
         if self.redundant:
             x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
             on = np.flatnonzero(self.at(q, x, R))
-            target = np.broadcast_to(self.middle if near is None else near, q.shape)
-            scale = self.scale if near is None else self.units
-            ends = self.towards_preferred(x[on], R[on], q[on], target[on], scale)
+            target = np.broadcast_to(near, q.shape)
+            ends = self.towards_preferred(x[on], R[on], q[on], target[on])
             if len(on) and not (self.at(ends, x[on], R[on]) & self.within(ends)).any():
                 few = on[:FEW]  # the steps were too long for the curvature of the self-motion
-                ends[:FEW] = self.towards_preferred_carefully(x[few], R[few], q[few], target[few], scale)
+                ends[:FEW] = self.towards_preferred_carefully(x[few], R[few], q[few], target[few])
             q[on] = ends
         return q, left
 
-    def stepped(self, at: Array, e: Array, wanted: Array, scale: Array) -> Array:
+    def stepped(self, at: Array, e: Array, wanted: Array) -> Array:
         """Configurations after one step δ = J⁺e + (1 − J⁺J) ``wanted`` in units of each joint's scale, within the limits.
 
         A joint at a limit that δ would exceed is held there.
         """
-        J = self.task.jacobian(at) * scale
+        J = self.task.jacobian(at) * self.scale
         held = np.zeros(at.shape, bool)
         for _ in range(3):
             free = np.where(held, 0.0, 1.0)
             Jf = J * free[:, None, :]
             pull = wanted * free
             missing = e - (Jf @ pull[..., None])[..., 0]
-            step = scale * (pull + least_step(Jf, missing))
+            step = self.scale * (pull + least_step(Jf, missing))
             out = ((at <= self.lower) & (step < 0)) | ((at >= self.upper) & (step > 0))
             if not (out & ~held).any():
                 break
@@ -319,20 +322,20 @@ class _Search:
         trial = np.clip(at + step * np.minimum(1.0, LONGEST / np.maximum(length, 1e-300)), self.lower, self.upper)
         return np.where(self.arm.closes(trial)[:, None], trial, at)
 
-    def towards_preferred_carefully(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
+    def towards_preferred_carefully(self, x: Array, R: Array, q: Array, target: Array) -> Array:
         """The same as :meth:`towards_preferred` in steps that are halved until they bring the tip, or else the joints, closer; a
         configuration that ends outside the limits or off its goal is returned as it was."""
 
         def state(at: Array) -> tuple[Array, Array, Booleans]:
             left = np.linalg.norm(self.task.error(at, x, R), axis=-1)
-            return left, np.linalg.norm((at - target) / scale, axis=-1), self.at(at, x, R)
+            return left, np.linalg.norm((at - target) / self.scale, axis=-1), self.at(at, x, R)
 
         at, pull = np.clip(q, self.lower, self.upper), np.ones((len(q), 1))
         left, distance, there = state(at)
         for _ in range(REDUNDANT_STEPS):
-            trial = self.stepped(at, self.task.error(at, x, R), pull * (target - at) / scale, scale)
+            trial = self.stepped(at, self.task.error(at, x, R), pull * (target - at) / self.scale)
             for _ in range(3):  # back to the goal
-                trial = self.stepped(trial, self.task.error(trial, x, R), np.zeros(at.shape), scale)
+                trial = self.stepped(trial, self.task.error(trial, x, R), np.zeros(at.shape))
             trial_left, trial_distance, trial_there = state(trial)
             better = np.where(there, trial_there & (trial_distance < distance), trial_there | (trial_left < left))
             at = np.where(better[:, None], trial, at)
@@ -343,31 +346,29 @@ class _Search:
                 break
         return np.where((there & self.within(at))[:, None], at, q)
 
-    def towards_preferred(self, x: Array, R: Array, q: Array, target: Array, scale: Array) -> Array:
+    def towards_preferred(self, x: Array, R: Array, q: Array, target: Array) -> Array:
         """Configurations moved along the self-motion towards the preferred one, within the limits."""
         q, on = np.clip(q, self.lower, self.upper), np.arange(len(q))
         for _ in range(REDUNDANT_STEPS):
             at = q[on]
             e = self.task.error(at, x[on], R[on])
-            trial = self.stepped(at, e, (target[on] - at) / scale, scale)
+            trial = self.stepped(at, e, (target[on] - at) / self.scale)
             q[on] = trial
             on = on[(np.abs((trial - at) / self.units).max(axis=-1) > 1e-11) | (np.linalg.norm(e, axis=-1) > REACHED)]
             if not len(on):
                 break
         return q
 
-    def nearest_turns(self, q: Array, near: Array | None) -> Array:
+    def nearest_turns(self, q: Array, near: Array) -> Array:
         """The same configurations shifted by full turns to be close to the preferred one, within the limits."""
-        turn, target = 2 * np.pi, self.middle if near is None else near
-        close = q - turn * np.round((q - target) / turn)
+        close = q - 2 * np.pi * np.round((q - near) / (2 * np.pi))
         return np.where(self.periodic, turned_into(close, self.lower, self.upper, (1, -1, 2, -2)), q)
 
-    def distance(self, q: Array, near: Array | None) -> Array:
+    def distance(self, q: Array, near: Array) -> Array:
         """Distances from the preferred configuration: (k,)."""
-        off = (q - self.middle) / self.scale if near is None else (q - near) / self.units
-        return np.linalg.norm(off, axis=-1)
+        return np.linalg.norm((q - near) / self.scale, axis=-1)
 
-    def sorted(self, q: Array, near: Array | None) -> Array:
+    def sorted(self, q: Array, near: Array) -> Array:
         return q[np.argsort(self.distance(q, near).round(9), kind="stable")]
 
     def distinct(self, q: Array) -> Array:

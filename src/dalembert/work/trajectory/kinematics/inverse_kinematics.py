@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import hypot
-from typing import Literal, NoReturn, Protocol, get_args
+from typing import Literal, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,17 +41,36 @@ REGULAR = 1e-13  # of the trace of J Jᵀ: what is added to its diagonal, so tha
 ORDINARY = (1e-2, 1e2)  # m: arms of this length are measured in metres, others in a unit of their size
 
 
-class TipPath(Protocol):
-    """A curve of the tip, parametrised by its arc length."""
+@record
+class LinePath:
+    """x(s) = start + s u, parametrised by its arc length like every path of the tip; ``length`` in m."""
 
-    @property
-    def length(self) -> float:
-        """Length in m."""
-        ...
+    start: Array
+    direction: Array  # unit vector
+    length: float
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
-        """x, dx/ds, d²x/ds²: three arrays (N, 3)."""
-        ...
+        x = self.start + s[:, None] * self.direction
+        return x, np.broadcast_to(self.direction, x.shape), np.zeros_like(x)
+
+
+@record
+class ArcPath:
+    """x(s) = centre + ρ (cos(s/ρ) u + sin(s/ρ) v), with orthogonal unit vectors u, v."""
+
+    centre: Array
+    u: Array
+    v: Array
+    radius: float
+    length: float
+
+    def __call__(self, s: Array) -> tuple[Array, Array, Array]:
+        c, s_ = np.cos(s / self.radius)[:, None], np.sin(s / self.radius)[:, None]
+        out = c * self.u + s_ * self.v
+        return self.centre + self.radius * out, c * self.v - s_ * self.u, -out / self.radius
+
+
+TipPath = LinePath | ArcPath
 
 
 # -- the task ------------------------------------------------------------------------------------
@@ -192,34 +211,20 @@ def span(J: Array) -> Array:
 # -- a point -------------------------------------------------------------------------------------
 
 
-def configuration_at(
-    arm: Arm,
-    point: ArrayLike,
-    rotation: ArrayLike | None = None,
-    *,
-    q0: ArrayLike | None = None,
-    branch: Branch | None = None,
-    respect_limits: bool = True,
-) -> Array:
-    """Joint positions (n,) that place the tip at a point.
+def configuration_at(arm: Arm, point: ArrayLike, branch: Branch | None = None) -> Array:
+    """Joint positions (n,) that place the tip at a point (m), with the smallest joint angles among those within the limits.
 
-    point     (3,) in base axes (m), or (2,) for an arm that moves its tip in the x-y plane
-    rotation  (3, 3) orientation of the tip in base axes; free by default
-    q0        initial guess of the search, which selects one of several solutions
-    branch    "lower-elbow" or "upper-elbow", for arms whose first two joint axes are parallel:
-              for a two-link arm, q2 between 0 and π is the lower one, as in S Example 7.2
-    Without q0, the solution with the smallest joint angles among those within the limits is returned.
+    branch  "lower-elbow" or "upper-elbow", for arms whose first two joint axes are parallel: for a two-link arm, q2
+            between 0 and π is the lower one, as in S Example 7.2
 
     >>> import dalembert as da
-    >>> configuration_at(da.load("planar-2r"), (0.2, 0.0), branch="lower-elbow").round(4)
+    >>> configuration_at(da.load("planar-2r"), (0.2, 0.0), "lower-elbow").round(4)
     array([-1.4706,  2.9413])
     """
-    task = task_of(arm, rotation is not None)
+    task = task_of(arm, orientation=False)
     x = as_point(arm, task, "point", point)
-    R = np.eye(3) if rotation is None else _rotation(rotation)
-    seed = None if q0 is None else as_configuration(arm, q0)
     try:
-        return search(task, x, R, seed, branch, respect_limits)
+        return search(task, x, None, branch, True)
     except NoConfiguration as reason:
         raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x)}: {reason}") from None
 
@@ -232,22 +237,20 @@ class NoConfiguration(DalembertError):
         self.kind = kind
 
 
-def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool) -> Array:
-    """A configuration with the tip at x, R; raises :class:`NoConfiguration` if there is none."""
+def search(task: TipTask, x: Array, q0: Array | None, branch: Branch | None, respect_limits: bool) -> Array:
+    """A configuration with the tip at x, its orientation free; raises :class:`NoConfiguration` if there is none."""
     arm = task.arm
     elbow = None if branch is None else _elbow(arm, branch)
     if task.outside(x) > 1e-9 * max(task.unit, float(np.abs(x).max())):
         region = {1: "line", 2: "plane"}.get(len(task.position), "region")
         raise NoConfiguration(f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves")
     seeds = starts(arm, SEEDS) if q0 is None else q0[None]
-    q, left = solve(task, x, R, seeds)
+    q, left = solve(task, x, np.eye(3), seeds)
     at = left < CONVERGED
     if not at.any():  # an initial guess far away may fail to converge; other guesses show whether all do
-        if q0 is not None and (solve(task, x, R, starts(arm, SEEDS))[1] < CONVERGED).any():
+        if q0 is not None and (solve(task, x, np.eye(3), starts(arm, SEEDS))[1] < CONVERGED).any():
             raise NoConfiguration("the search from q0 does not converge to it; give a q0 closer to it")
         nearest = np.hypot.reduce(x - arm.pose(q)[:, :3, 3], axis=-1).min()
-        if nearest <= 1e-6 * task.unit:
-            raise NoConfiguration("no configuration with that orientation was found")
         raise NoConfiguration(out_of_reach(is_beyond_reach(arm, x, respect_limits), f"{nearest:.4g} m away"))
     q = q[at]
     if elbow is not None:
@@ -386,6 +389,7 @@ class JointPath:
     between: Hermite  # initial guess, close enough for one or two Newton steps
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
+        s = np.clip(s, 0.0, self.path.length)
         x, x1, x2 = self.path(s)
         q = self.between(s)[0]
         for _ in range(2):
@@ -541,10 +545,3 @@ def as_configuration(arm: Arm, q0: ArrayLike) -> Array:
     if q.shape != (arm.n,):
         raise ShapeError(f"q0 has shape {q.shape}, but arm '{arm.name}' has {arm.n} joints: it must be ({arm.n},)")
     return q
-
-
-def _rotation(value: ArrayLike) -> Array:
-    R = finite("rotation", value)
-    if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-8) or np.linalg.det(R) < 0:
-        raise ShapeError("rotation is not a rotation matrix (3, 3)")
-    return R

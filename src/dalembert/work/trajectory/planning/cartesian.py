@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.work.trajectory.kinematics.inverse_kinematics import (
+    ArcPath,
     Branch,
-    JointPath,
+    LinePath,
     NoConfiguration,
     TipPath,
     TipTask,
@@ -26,60 +26,13 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     task_of,
 )
 from dalembert.work.trajectory.planning.motion_checks import check_choice, direction, finite
-from dalembert.work.trajectory.planning.profiles import polynomial, trapezoidal, triangular
+from dalembert.work.trajectory.planning.profiles import Composed, polynomial, trapezoidal, triangular
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | Trajectory
 
 MOST_TURNS = 100  # of a circle; each takes some milliseconds to a second
 DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
-
-
-@record
-class LinePath:
-    """x(s) = start + s u."""
-
-    start: Array
-    direction: Array  # unit vector
-    length: float
-
-    def __call__(self, s: Array) -> tuple[Array, Array, Array]:
-        x = self.start + s[:, None] * self.direction
-        return x, np.broadcast_to(self.direction, x.shape), np.zeros_like(x)
-
-
-@record
-class ArcPath:
-    """x(s) = centre + ρ (cos(s/ρ) u + sin(s/ρ) v), with orthogonal unit vectors u, v."""
-
-    centre: Array
-    u: Array
-    v: Array
-    radius: float
-    length: float
-
-    def __call__(self, s: Array) -> tuple[Array, Array, Array]:
-        c, s_ = np.cos(s / self.radius)[:, None], np.sin(s / self.radius)[:, None]
-        out = c * self.u + s_ * self.v
-        return self.centre + self.radius * out, c * self.v - s_ * self.u, -out / self.radius
-
-
-@dataclass(frozen=True, eq=False)
-class AlongPath:
-    """q(s(t)): the joint positions along a path that is traversed with a velocity profile."""
-
-    joints: JointPath
-    profile: Trajectory
-
-    @property
-    def breaks(self) -> Array:
-        """Times at which segments of the profile meet."""
-        return self.profile.breaks
-
-    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
-        s, sd, sdd = self.profile(t)
-        q, q1, q2 = self.joints(np.clip(s[:, 0], 0.0, self.joints.path.length))
-        return q, q1 * sd, q2 * sd**2 + q1 * sdd
 
 
 def line(
@@ -228,7 +181,7 @@ class _Start:
         else:
             raise DalembertError("a path needs a start point, or the joint positions q0 at its start")
         try:
-            q = search(placing, x, np.eye(3), seed, branch, respect_limits)
+            q = search(placing, x, seed, branch, respect_limits)
         except NoConfiguration as reason:
             raise PathError(
                 f"the tip of arm '{arm.name}' cannot be at the start {place(x)}, s = 0 m, t = 0 s: {reason}",
@@ -248,7 +201,7 @@ class _Start:
                     "unreachable", tuple(x.tolist()), float(s), _time_at(along, float(s)),
                 )  # fmt: skip
         followed = follow(self.task, path, self.rotation, self.q, lambda s: _time_at(along, s), respect_limits)
-        return Trajectory(along.duration, self.task.arm.n, AlongPath(followed, along), along.knots)
+        return Trajectory(along.duration, self.task.arm.n, Composed(followed, along, along.breaks), along.knots)
 
 
 def _along(length: float, profile: Profile, **values: Any) -> Trajectory:

@@ -1,4 +1,4 @@
-"""Events of a motion: a payload that is carried, or a wrench that the tip exerts, during part of it.
+"""Events of a motion: a payload that is carried, or a wrench that the tip exerts, during part of it; and the loaded arm.
 
 An event is tied to a place on the path. It takes effect at its ``start`` and ceases at its ``end``, except at the end
 of the motion itself. Retiming a motion retimes its events with it.
@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.arm import Arm
+from dalembert.arm.variants import Variants
 from dalembert.base.arrays import Array, double, number
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.model.inertia import Inertia, from_ten_parameters, ten_parameters
+from dalembert.work.trajectory.planning.limits import holding_torque
 from dalembert.work.trajectory.planning.motion_checks import finite
 from dalembert.work.trajectory.planning.time_breaks import inside, nearest, segment
+
+if TYPE_CHECKING:
+    from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 Instants = Callable[[Array], Array]
 BODY = 10  # parameters of a payload: m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip's origin
@@ -28,8 +34,7 @@ SLACK = 1e-9  # of the duration: how far an event may lie outside because of rou
 
 @dataclass(frozen=True, repr=False)
 class PayloadEvent:
-    """A body held at the tip from ``start`` to ``end`` (s): mass (kg), centre of mass (m) and inertia tensor in the tip
-    frame.
+    """A body held at the tip from ``start`` to ``end`` (s): mass (kg), centre of mass (m) and inertia in the tip frame.
 
     It is held in addition to the arm's own payload and to the payloads of other events. Created by
     :meth:`Trajectory.with_payload`.
@@ -63,8 +68,7 @@ class PayloadEvent:
 
 @dataclass(frozen=True, repr=False)
 class WrenchEvent:
-    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) of the tip on its environment, in base axes, from ``start`` to ``end``
-    (s).
+    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) of the tip on its environment, in base axes, from ``start`` to ``end``.
 
     Created by :meth:`Trajectory.with_tip_wrench`.
 
@@ -92,7 +96,6 @@ class WrenchEvent:
 
 
 Event = PayloadEvent | WrenchEvent
-Kind = TypeVar("Kind", PayloadEvent, WrenchEvent)
 
 
 def payload_event(
@@ -201,3 +204,45 @@ def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Ev
             elif values is payload and (body := body_of(row)) is not None:
                 events.append(PayloadEvent(body, start, end))
     return tuple(sorted(events, key=lambda event: event.start))
+
+
+# -- the arm with its load ------------------------------------------------------------------------
+
+
+def carrying(arm: Arm, payload: Array | None) -> Arm | Variants:
+    """The arm with an additional body at its tip for each state: payload (…, 10), or None."""
+    return arm if payload is None or not payload.any() else arm.variants(payload=payload)
+
+
+def together(first: ArrayLike | None, second: ArrayLike | None) -> Array | None:
+    """Sum of two wrenches, either of which may be None."""
+    parts = [double("tip_wrench", wrench) for wrench in (first, second) if wrench is not None]
+    return sum(parts[1:], parts[0]) if parts else None
+
+
+def loaded(
+    motion: Trajectory, arm: Arm, t: Array, tip_wrench: ArrayLike | None = None
+) -> tuple[Arm | Variants, Array | None]:
+    """The arm with its load at the times t of the motion, and the wrench (…, 6) at its tip, with ``tip_wrench``."""
+    payload, wrench = motion.loads.at(t)
+    return carrying(arm, payload), together(wrench, tip_wrench)
+
+
+def torques(motion: Trajectory, arm: Arm, t: ArrayLike | None, tip_wrench: ArrayLike | None) -> Array:
+    """:meth:`Trajectory.torques`."""
+    motion.fits(arm)
+    at = motion.t if t is None else double("t", t)
+    if tip_wrench is not None and np.shape(tip_wrench)[-1:] != (6,):
+        raise ShapeError(f"tip_wrench has shape {np.shape(tip_wrench)}; the last axis must be 6, as in (…, 6)")
+    model, wrench = loaded(motion, arm, at, tip_wrench)
+    return model.inverse_dynamics(*motion(at), wrench)
+
+
+def holding(arm: Arm, model: Arm | Variants, wrench: Array | None, q: Array) -> Array:
+    """Torques that hold the loaded arm at rest: gravity, springs and offsets, and Jᵀ h_e."""
+    at_rest = holding_torque(arm, q)
+    if model is not arm:
+        at_rest = at_rest - arm.gravity_torque(q) + model.gravity_torque(q)
+    if wrench is None:
+        return at_rest
+    return at_rest + np.einsum("...ij,...i->...j", arm.jacobian(q), wrench)

@@ -79,12 +79,12 @@ def example_7_2(motion: Motion, tip_force: ArrayLike = (0.0, 0.0), arm: Arm | No
     check_choice("the motion of Example 7.2", motion, MOTIONS)
     arm = arm or Arm(load_robot("planar-2r"))
     force = finite("tip_force", tip_force, (2,), ": f_x and f_y")
-    q0 = configuration_at(arm, START, branch="lower-elbow")
+    q0 = configuration_at(arm, START, "lower-elbow")
     speed: dict[str, Any] = {"acceleration_time": ACCELERATION_TIME, "max_velocity": MAX_VELOCITY}
     if motion == "equal-duration":
         trajectory = triangular(q0, q0 + TURN, duration=DURATION)
     elif motion == "different-duration":
-        trajectory = trapezoidal(q0, configuration_at(arm, END, branch="lower-elbow"), **speed)
+        trajectory = trapezoidal(q0, configuration_at(arm, END, "lower-elbow"), **speed)
     else:
         trajectory = line(arm, START, END, q0=q0, **speed)
     return Example(arm, trajectory, np.array([*force, 0.0, 0.0, 0.0, 0.0]))

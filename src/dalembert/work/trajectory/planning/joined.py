@@ -21,6 +21,7 @@ from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.trajectory.planning.events import events_at, instants_of
 from dalembert.work.trajectory.planning.motion_checks import positive_number
+from dalembert.work.trajectory.planning.profiles import Trapezoids
 from dalembert.work.trajectory.planning.time_breaks import inside, nearest, segment
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -30,23 +31,6 @@ NO_SPEED = 1e-12  # rad/s, m/s
 STILL_SAMPLES = 51  # samples of a rest
 MOST_PIECES = 1_000_000  # segments of a joined motion; each holds arrays of its own
 ULPS = 8.0  # a time within this many ulps of a knot is taken to be the knot
-
-
-@record
-class Standstill:
-    """All joints at rest at q (n,)."""
-
-    q: Array
-    duration: float
-
-    @property
-    def instants(self) -> Array:
-        """Sample times."""
-        return np.linspace(0.0, self.duration, STILL_SAMPLES)
-
-    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
-        rest = np.zeros((len(t), len(self.q)))
-        return np.broadcast_to(self.q, rest.shape).copy(), rest, rest.copy()
 
 
 @dataclass(frozen=True)
@@ -235,7 +219,8 @@ def held(motion: Trajectory, duration: float) -> Trajectory:
             f"joint {j + 1} still moves at {qd[j]:.6g} at the end of the motion; only a motion that ends at rest can "
             "be held"
         )
-    return join([motion, Trajectory(length, motion.n, Standstill(q, length))])
+    still, instants = Trapezoids(q, q, *np.zeros((2, motion.n))), np.linspace(0.0, length, STILL_SAMPLES)
+    return join([motion, Trajectory(length, motion.n, still, sampled_at=instants)])
 
 
 def backwards(motion: Trajectory) -> Trajectory:

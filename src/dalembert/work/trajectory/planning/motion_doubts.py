@@ -12,8 +12,7 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.work.logs.checks.angle_ranges import far_beyond
-from dalembert.work.logs.checks.derivatives import off_by
+from dalembert.work.logs.checks.plausible_motion import far_beyond, off_by
 
 TRACE = 50  # rows: a motion with fewer is a list of points, of which nothing is expected
 INTERVALS = 200  # of the duration, over which displacements are compared with integrated velocities

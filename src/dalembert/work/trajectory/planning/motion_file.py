@@ -99,19 +99,14 @@ def read_motion(
     columns: Columns | None = None,
     units: Mapping[str, str] | None = None,
 ) -> MotionTable:
-    """Read the columns t, q1 … qn, qd1 … qdn, qdd1 … qddn, in any order, of a file for ``arm``.
+    """The motion in a table, read as :func:`read_trajectory` does, for ``arm`` or for as many joints as there are columns q1 ….
 
-    The group qd or qdd may be absent as a whole; it is then derived from the others without phase shift
-    (see :func:`dalembert.work.trajectory.planning.splines.reconstruction` for ``interpolation``). With ``cutoff`` (Hz), every group in
-    the file is first smoothed by the same low-pass. Any other problem is reported in one sentence with the file, the
-    line and the column; what looks wrong without being impossible is a doubt (:mod:`dalembert.work.trajectory.planning.motion_doubts`).
+    Every problem is reported in one sentence with the file, the line and the column; what looks wrong without being
+    impossible is a doubt (:mod:`dalembert.work.trajectory.planning.motion_doubts`).
 
-    arm       the arm whose joints they are; without one, the file's columns q1 … determine the number of joints
     progress  is called with the fraction read
     torques   also read tau1 … taun where present; otherwise they are recognised and ignored
     strict    times must increase strictly; a time may repeat only where accelerations, or torques alone, jump
-    columns   names or numbers of the columns of t, q, qd, qdd and tau, and ``units`` those that are not in SI, as for
-              :func:`dalembert.read_log`
     """
     contents = MOTION_AND_TORQUES if torques else MOTION
     table, layout, numbers = read_columns(path, arm, contents, Stated.of(columns, units), strict, progress)
@@ -303,8 +298,7 @@ def motion_columns(
 
 
 def sides_of(motion: Trajectory, t: Array) -> tuple[Array, Array]:
-    """(t, at): the times, with every jump of the acceleration listed twice, and the times just beside them to
-    evaluate."""
+    """(t, at): the times, with every jump of the acceleration twice, and the times beside them to evaluate."""
     knots = np.array([k for k in motion.knots if 0.0 < k < motion.duration], float)
     before, after = motion(_just_before(knots, knots, motion.duration))[2], motion(knots)[2]
     largest = max(float(np.abs(motion.qdd).max()), 1e-300)
@@ -406,8 +400,7 @@ class Points:
 
 
 def read_points(path: str | os.PathLike[str], arm: Arm, *, degrees: bool = False) -> Points:
-    """The columns q1 … qn (rad; m), or those named after the joints of ``arm``; ``hold`` (s) and ``payload`` (kg) per
-    point.
+    """The columns q1 … qn (rad; m), or those named after the joints; ``hold`` (s) and ``payload`` (kg) per point.
 
     Units in the header are respected. ``payload_x`` … (m) and ``payload_ixx`` … (kg m²) describe a payload, as in
     motion files.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,7 @@ class Trapezoids:
         moves = T > 0
         v = np.divide(self.q1 - self.q0, T - ta, out=np.zeros_like(T), where=moves)  # cruising speed
         a = np.divide(v, ta, out=np.zeros_like(T), where=moves)
-        t = t[:, None]
+        t = np.minimum(t, last)[:, None]
         left = T - t
         speeding, slowing = t < ta, t >= T - ta
         standing = (left < 0) | ((left == 0) & (last > T)) | ~moves
@@ -233,11 +234,7 @@ class FourierSeries:
 
 
 def fourier(
-    coefficients: ArrayLike,
-    base_frequency: float,
-    offset: ArrayLike = 0.0,
-    *,
-    duration: float | None = None,
+    coefficients: ArrayLike, base_frequency: float, offset: ArrayLike = 0.0, *, duration: float | None = None
 ) -> Trajectory:
     """A motion along a finite Fourier series, q = offset + Σ_l a_l sin(2π l f t) + b_l cos(2π l f t), l = 1 … L.
 
@@ -283,6 +280,20 @@ class SmoothCurve:
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         q, qd, qdd = (curve(t) for curve in self.curves)
         return q, qd, qdd
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """q(r(t)) and its derivatives, of a curve q(r) and a law r(t) of one coordinate: S (7.119)–(7.121)."""
+
+    curve: Callable[[Array], tuple[Array, Array, Array]]
+    law: Callable[[Array], tuple[Array, Array, Array]]
+    breaks: Array
+
+    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
+        r, rd, rdd = (x.reshape(-1, 1) for x in self.law(t))
+        q, qd, qdd = self.curve(r[:, 0])
+        return q, rd * qd, rd**2 * qdd + rdd * qd
 
 
 def _given(n: int, **values: ArrayLike | None) -> dict[str, Array]:

@@ -23,15 +23,15 @@ from dalembert.work.trajectory.planning.events import (
     interval,
     payload_event,
     snapped,
+    torques,
     wrench_event,
 )
+from dalembert.work.trajectory.planning.limits import LimitExcess, LimitsLike, limits_report
 from dalembert.work.trajectory.planning.time_breaks import inside, nearest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.work.trajectory.planning.limits import LimitsLike
-    from dalembert.work.trajectory.planning.limits_check import LimitExcess
     from dalembert.work.trajectory.timing.moves import Move, Stop
     from dalembert.work.trajectory.timing.scaling import ScalingTable
 
@@ -43,7 +43,6 @@ DELEGATES = {
     "_repr_html_": "views.report.notebook:motion_html",
     "animate": "views.report.animation:animate_motion",
     "hold": "work.trajectory.planning.joined:held",
-    "limits_report": "work.trajectory.planning.limits_check:limits_report",
     "moves": "work.trajectory.timing.moves:moves_of",
     "plot": "views.report.plots:motion_figure",
     "repeated": "work.trajectory.planning.joined:repeated",
@@ -53,7 +52,6 @@ DELEGATES = {
     "scaled": "work.trajectory.timing.scaling:scaled",
     "scaling_table": "work.trajectory.timing.scaling:scaling_table",
     "time_optimal": "work.trajectory.timing.time_optimal:time_optimal",
-    "torques": "work.trajectory.planning.motion_loads:torques",
 }
 NEAR = 0.1  # share of the mean sample spacing: a sample closer than this to a knot is dropped
 SAMPLES = 501  # number of samples in .t, unless the motion brings its own
@@ -291,7 +289,7 @@ class Trajectory:
         >>> motion.torques(da.load("planar-2r")).shape
         (501, 2)
         """
-        return delegate(DELEGATES, "torques")(self, arm, t, tip_wrench)
+        return torques(self, arm, t, tip_wrench)
 
     def fits(self, arm: Arm) -> None:
         """Raise an error unless ``arm`` is an Arm with as many joints as the motion."""
@@ -301,8 +299,7 @@ class Trajectory:
             raise ShapeError(f"the motion has {self.n} joints, but arm '{arm.name}' has {arm.n}")
 
     def limits_report(self, arm: Arm, *, torque: bool = True, tip_wrench: ArrayLike | None = None) -> list[LimitExcess]:
-        """All limits of ``arm`` that the motion exceeds, each with the time of its largest violation; empty if there
-        are none.
+        """All limits of ``arm`` that the motion exceeds, each with the time of its largest violation.
 
         Positions, velocities, accelerations and torques are checked wherever the robot defines limits for them;
         ``torque=False`` omits the torques. ``tip_wrench`` is as in :meth:`dalembert.Arm.inverse_dynamics`.
@@ -312,7 +309,7 @@ class Trajectory:
         >>> print(fast.limits_report(da.load("planar-2r"))[0])
         joint 'joint1': velocity 20 rad/s at t = 0.15 s is above its limit of 15 rad/s
         """
-        return delegate(DELEGATES, "limits_report")(self, arm, torque, tip_wrench)
+        return limits_report(self, arm, torque, tip_wrench)
 
     def check_limits(self, arm: Arm, *, torque: bool = True, tip_wrench: ArrayLike | None = None) -> None:
         """Raise an error that names the joint, value, limit and time of the first entry of :meth:`limits_report`."""
@@ -430,16 +427,9 @@ class Trajectory:
         return delegate(DELEGATES, "plot")(self, arm)
 
     def animate(
-        self,
-        path: str | os.PathLike[str],
-        arm: Arm,
-        *,
-        speed: float = 1.0,
-        fps: float = 25.0,
-        overwrite: bool = False,
+        self, path: str | os.PathLike[str], arm: Arm, *, speed: float = 1.0, fps: float = 25.0, overwrite: bool = False
     ) -> None:
-        """Write an animation of ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in
-        ``run.animate``."""
+        """Write an animation of ``arm`` as ``.gif``, ``.mp4`` or ``.html``; options as in ``run.animate``."""
         delegate(DELEGATES, "animate")(self, path, arm, speed, fps, overwrite)
 
     def _repr_html_(self) -> str:

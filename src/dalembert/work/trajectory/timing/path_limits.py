@@ -16,9 +16,8 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, LimitError
-from dalembert.work.trajectory.planning.events import LoadTable
+from dalembert.work.trajectory.planning.events import LoadTable, carrying
 from dalembert.work.trajectory.planning.limits import JointLimits, too_heavy
-from dalembert.work.trajectory.planning.motion_loads import carrying
 from dalembert.work.trajectory.timing.moves import Move
 from dalembert.work.trajectory.timing.path_functions import LimitRows, PathTerms, Reciprocals, assemble
 from dalembert.work.trajectory.timing.reachable_sets import PathLimits

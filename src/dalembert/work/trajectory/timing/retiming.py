@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, double, number
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.work.trajectory.planning.events import events_at, instants_of
+from dalembert.work.trajectory.planning.events import events_at, instants_of, loaded
 from dalembert.work.trajectory.planning.jets import Jet
 from dalembert.work.trajectory.planning.limits import check_terms
 from dalembert.work.trajectory.planning.motion_checks import finite, positive_number
-from dalembert.work.trajectory.planning.motion_loads import loaded
+from dalembert.work.trajectory.planning.profiles import Composed
 from dalembert.work.trajectory.planning.splines import spline
 from dalembert.work.trajectory.planning.time_breaks import breaks_of, inside
 from dalembert.work.trajectory.planning.trajectory import Trajectory
@@ -71,19 +71,6 @@ class Retiming:
         return tau_s + rd * bar.viscous + np.sign(rd) * bar.dry + bar.holding
 
 
-@dataclass(frozen=True, eq=False)
-class _Retimed:
-    """q̄(r(t)) and its derivatives."""
-
-    law: Retiming
-    breaks: Array
-
-    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
-        r, rd, rdd = (x[:, None] for x in self.law(t))
-        q, qd, qdd = self.law.motion(r[:, 0])
-        return q, rd * qd, rd**2 * qdd + rdd * qd  # (7.119)–(7.121)
-
-
 def retimed(motion: Trajectory, law: Any, duration: float | None = None) -> Trajectory:
     """See :meth:`Trajectory.retimed`."""
     rates, duration, own_knots, own_breaks = _law_of(motion, law, duration)
@@ -95,7 +82,7 @@ def retimed(motion: Trajectory, law: Any, duration: float | None = None) -> Traj
     events = events_at(motion.events, lambda r: _instants(retiming, r))
     knots = np.concatenate([knots, instants_of(events)])
     return Trajectory(
-        duration, motion.n, _Retimed(retiming, breaks), tuple(knots), sampled, retiming, motion.notes, events
+        duration, motion.n, Composed(motion, retiming, breaks), tuple(knots), sampled, retiming, motion.notes, events
     )
 
 

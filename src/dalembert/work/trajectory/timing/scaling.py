@@ -29,7 +29,7 @@ from dalembert.base.text_tables import aligned
 from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, LimitError
 from dalembert.robot.model.mechanism import Body
-from dalembert.work.trajectory.planning.events import events_at
+from dalembert.work.trajectory.planning.events import events_at, holding, loaded
 from dalembert.work.trajectory.planning.limits import (
     KINDS,
     JointLimits,
@@ -40,7 +40,6 @@ from dalembert.work.trajectory.planning.limits import (
     too_heavy,
 )
 from dalembert.work.trajectory.planning.motion_checks import check_finite, finite
-from dalembert.work.trajectory.planning.motion_loads import holding, loaded
 from dalembert.work.trajectory.planning.time_breaks import inside
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
@@ -136,7 +135,7 @@ def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
     return tuple(np.einsum("...ij,...i->...j", Gamma, f) for f in (F_v * speeds, dry))
 
 
-def coulomb(sign: Array, forward: Array, backward: Array) -> Array:
+def coulomb(sign: Array, forward: Array | float, backward: Array | float) -> Array:
     """F_s sgn(q̇), with a separate level for each direction."""
     return np.where(sign > 0, forward, np.where(sign < 0, -backward, 0.0))
 

@@ -1,12 +1,9 @@
 """The fastest timing of a path under torque, velocity and acceleration limits, friction included.
 
-A motion is a sequence of moves from rest to rest (:mod:`dalembert.work.trajectory.timing.moves`). The path q(s) of each move is
-assigned a timing s(t). S (7.122) with friction reads, along the path,
-
-    τ = m s̈ + c ṡ² + v ṡ + k,    m = B q',  c = B q'' + C q',  v = F_v q',  k = g + F_s sgn(q'),
-
-and q̈ = q' s̈ + q'' ṡ². The passes of :mod:`dalembert.work.trajectory.timing.reachable_sets` find the fastest ṡ(s) on a
-grid; this module repeats them until no limit is exceeded between the grid points either.
+A motion is a sequence of moves from rest to rest (:mod:`dalembert.work.trajectory.timing.moves`). The path q(s) of each
+move is assigned a timing s(t), under limits that are rows in s̈ and ṡ² (:mod:`dalembert.work.trajectory.timing.path_limits`).
+The passes of :mod:`dalembert.work.trajectory.timing.reachable_sets` find the fastest ṡ(s) on a grid; this module repeats
+them until no limit is exceeded between the grid points either.
 docs/scaling.md explains the method.
 """
 
@@ -109,8 +106,7 @@ class TimeOptimalReport:
         )
 
     def new_time(self, t: Array) -> Array:
-        """Times at which the new motion is where the original motion is at the times t; a dwell is traversed
-        uniformly."""
+        """Times at which the new motion is where the original one is at the times t; dwells are traversed uniformly."""
         was = np.concatenate([[0.0], self.s, [self.duration_before]])
         now = np.concatenate([[0.0], self.t, [self.duration]])
         return np.asarray(np.interp(t, was, now))
@@ -126,20 +122,20 @@ class TimeOptimalReport:
     @cached_property
     def path_velocity(self) -> Array:
         """ṡ at the grid points."""
-        return np.concatenate([np.sqrt(profile.x) for profile in self._timed.profiles])
+        return np.concatenate([np.sqrt(profile.to.x) for profile in self._timed.profiles])
 
     @cached_property
     def path_acceleration(self) -> Array:
         """s̈ at both ends of each interval."""
         joint = np.zeros((1, 2))  # between two moves
-        return np.concatenate([part for profile in self._timed.profiles for part in (profile.u, joint)][:-1])
+        return np.concatenate([part for profile in self._timed.profiles for part in (profile.to.u, joint)][:-1])
 
     @cached_property
     def active(self) -> tuple[Active, ...]:
         """The intervals in order of time."""
         stretches: list[Active] = []
         for path, profile, begin in zip(self._timed.paths, self._timed.profiles, self._timed.begins, strict=True):
-            t, shares, names = begin + profile.t, _shares(path, profile), path.names
+            t, shares, names = begin + profile.to.t, _shares(path, profile), path.names
             before = stretches[-1].end if stretches else 0.0
             if t[0] > before:
                 stretches.append(Active(before, float(t[0]), "", "dwell"))
@@ -227,32 +223,25 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
 
 @dataclass(frozen=True)
 class _Profile:
-    """A timing along a path; what follows the number of refinements is described in :class:`Checked`."""
+    """A timing along a path, as it was checked."""
 
     on: PathProblem
     refinements: int
-    x: Array
-    u: Array
-    t: Array
-    near: Array
-    over: Array
-    fast: Array
-    blur: Array
-    rounds: NDArray[np.int64]
+    to: Checked
 
     @property
     def duration(self) -> float:
-        return float(self.t[-1])
+        return float(self.to.t[-1])
 
     @property
     def worst(self) -> float:
         """Largest excess over any limit."""
-        return max(float(self.over.max()), float(self.fast.max()))
+        return max(float(self.to.over.max()), float(self.to.fast.max()))
 
     @property
     def coarse(self) -> NDArray[np.bool_]:
         """Intervals on which the grid is too coarse."""
-        return (self.blur > TOO_ROUGH) | (self.over > ALLOWED) | (self.fast > ALLOWED)
+        return (self.to.blur > TOO_ROUGH) | (self.to.over > ALLOWED) | (self.to.fast > ALLOWED)
 
 
 def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
@@ -318,8 +307,7 @@ def _capped(on: PathProblem, most: float, top: float) -> PathProblem:
 def _repeated(
     path: LimitedPath, on: PathProblem, rounds: int, refinements: int, seen: _Profile | None
 ) -> tuple[_Profile | None, int]:
-    """A profile from repeated passes, with a larger margin wherever a limit was exceeded, and the status of the last
-    pass.
+    """A profile from repeated passes, with more margin where a limit was exceeded, and the status of the last pass.
 
     The first profile that satisfies all limits; the last one if none does; None if there is no profile.
     seen  the solution on a coarser grid, whose limit shares and speeds serve as initial values
@@ -334,7 +322,7 @@ def _repeated(
     for level in _levels(path, on, seen):
         at.level[:] = level
         if seen is not None:
-            to.near[:] = seen.near[np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1]
+            to.near[:] = seen.to.near[np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1]
         share = 0.0 if seen is None else 0.8
         first, last = 1, 1 if path.move.rough else rounds
         while True:
@@ -346,7 +334,7 @@ def _repeated(
                 break
             first, last = first + 1, last + 1
         if to.rounds[0]:
-            return _Profile(on, refinements, *to), status
+            return _Profile(on, refinements, to), status
     return None, status
 
 
@@ -367,7 +355,7 @@ def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterat
         yield 0.0
         return
     if seen is not None:
-        yield np.interp(on.s, seen.on.s, seen.x)
+        yield np.interp(on.s, seen.on.s, seen.to.x)
     where = on.limits.where
     dry = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
     for share in FRICTION_SHARES:
@@ -393,7 +381,7 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
     if duration < least * (1 - 1e-9):
         raise DalembertError(f"the motion cannot take {duration:g} s: the limits allow no less than {least:.6g} s")
     moving = duration - dwells
-    low, high = 0.0, float(np.sqrt(max(profile.x.max() for profile in best)))
+    low, high = 0.0, float(np.sqrt(max(profile.to.x.max() for profile in best)))
     cap = sum(path.length for path in paths) / moving
     slow, fast = best, best
     for _ in range(60):
@@ -425,7 +413,7 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
     duration no cap gives the duration. Except for viscous friction, limits are linear in (ṡ², s̈), so an interpolation
     between two profiles that satisfy them satisfies them too.
     """
-    if any(len(a.x) != len(b.x) for a, b in zip(fast, slow, strict=True)):
+    if any(len(a.to.x) != len(b.to.x) for a, b in zip(fast, slow, strict=True)):
         return slow
     low, high, mixed = 0.0, 1.0, slow
     for _ in range(60):
@@ -441,14 +429,14 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
 def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _Profile:
     """ṡ² and s̈ with this share of the slower profile, checked like any other profile."""
     at = _passing(slow.on.limits)
-    at.x[:], at.u[:] = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
+    at.x[:], at.u[:] = (1.0 - share) * fast.to.x + share * slow.to.x, (1.0 - share) * fast.to.u + share * slow.to.u
     at.moved[:] = True
-    to = Checked._make(np.array(getattr(slow, name)) for name in Checked._fields)
+    to = Checked._make(map(np.array, slow.to))
     status = check(slow.on.limits, at, to)
     assert status == 0  # both are feasible, and so is everything between them
     if path.move.rough:
         _look_closer_at_the_ends(path, slow.on, to)
-    return _Profile(slow.on, slow.refinements, *to)
+    return _Profile(slow.on, slow.refinements, to)
 
 
 # -- the new motion ----------------------------------------------------------------------------------
@@ -473,13 +461,13 @@ class _Timed:
 
     def _move(self, k: int, time: Array) -> tuple[Array, Array, Array]:
         path, profile = self.paths[k], self.profiles[k]
-        end = profile.t[-1]
+        end = profile.to.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
         # a time that rounding moved off a grid point is taken to be that point: the interval that begins there applies
-        point = profile.t[np.minimum(np.searchsorted(profile.t, within), len(profile.t) - 1)]
+        point = profile.to.t[np.minimum(np.searchsorted(profile.to.t, within), len(profile.to.t) - 1)]
         within = np.where(point - within <= 4.0 * np.spacing(self.begins[k] + end), point, within)
-        timing_law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
+        timing_law(np.ascontiguousarray(within), profile.to.t, profile.on.s, profile.to.x, profile.to.u, law)
         over = within >= end
         law[0, over] = path.length
         q, qp, qpp = path.at(law[0])
@@ -506,11 +494,11 @@ def _trajectory(
     report = TimeOptimalReport(
         duration=duration,
         duration_before=motion.duration,
-        t=np.concatenate([begin + profile.t for begin, profile in zip(begins, profiles, strict=True)]),
+        t=np.concatenate([begin + profile.to.t for begin, profile in zip(begins, profiles, strict=True)]),
         largest_share=1.0 + max(profile.worst for profile in profiles),
         stops=tuple(stops),
         smoothing=smoothing,
-        rounds=max(int(profile.rounds[0]) for profile in profiles),
+        rounds=max(int(profile.to.rounds[0]) for profile in profiles),
         refinements=max(profile.refinements for profile in profiles),
         _timed=timed,
     )
@@ -523,7 +511,7 @@ def _trajectory(
 
 def _shares(path: LimitedPath, profile: _Profile) -> Array:
     """The largest share of every limit on each interval."""
-    ends = np.sqrt(np.stack([profile.x[:-1], profile.x[1:]], axis=1))[:, :, None]
+    ends = np.sqrt(np.stack([profile.to.x[:-1], profile.to.x[1:]], axis=1))[:, :, None]
     limits, n = profile.on.limits, path.arm.n
     speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
-    return np.concatenate([profile.near[:, : path.rows], speeds], axis=1)
+    return np.concatenate([profile.to.near[:, : path.rows], speeds], axis=1)
