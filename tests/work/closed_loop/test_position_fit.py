@@ -80,14 +80,21 @@ def scores(fit: da.Identification, arm: da.Arm, scale: float = 1.0) -> Array:
 
 @quiet
 def test_with_known_gains_the_truth_is_within_the_errors() -> None:
+    """Without a word on the delay of the commands, its uncertainty of half a sample dominates the errors."""
     true, known = arms()
-    fit = da.identify(known, recorded(), measured="position", controller=da.Servo(KP, KD))
-    loop = fit.closed_loop
-    assert loop is not None and loop.relative_error < 1e-3 and loop.scale == ""
-    assert np.abs(scores(fit, true)).max() < 3.0
-    for name in ("mx_1", "mx_2", "Fs_1", "Fs_2"):
+    controller = da.Servo(KP, KD)
+    fit = da.identify(known, recorded(), measured="position", controller=controller)
+    punctual = da.identify(known, recorded(), measured="position", controller=controller, command_delay=0.0)
+    for own, most in ((fit, 3.0), (punctual, 4.0)):
+        loop = own.closed_loop
+        assert loop is not None and loop.relative_error < 1e-3 and loop.scale == ""
+        assert np.abs(scores(own, true)).max() < most
+    for name in ("mx_1", "mx_2", "Fv_1", "Fv_2", "Fs_1", "Fs_2"):
         k = fit.names.index(name)
-        assert fit.std[k] < 0.1 * abs(fit.parameters[k])
+        assert fit.std[k] < 0.5 * abs(fit.parameters[k])
+        k = punctual.names.index(name)
+        assert punctual.std[k] < 1e-3 * abs(punctual.parameters[k])
+    loop = fit.closed_loop
     again = da.simulate(
         fit.arm, loop.run.measured[0], [0.0, 0.0], da.Servo(loop.gains["kp"], loop.gains["kd"], waves(2, 0)), 1.0
     )

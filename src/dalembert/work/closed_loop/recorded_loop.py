@@ -42,11 +42,11 @@ LAWS = ("servo", "pd", "feedforward", "computed")  # whose gains and model do no
 DAMPERS = ("servo", "pd", "feedforward")  # laws with K_d in N m s/rad
 ALIKE = 0.5  # least correlation of torques and errors of positions for a gain to follow from them
 LIMITS = ("effort", "speed")
-# candidates for limits and gains of drives that may be limited, and for how many samples they are compared
+# candidates for limits and gains of drives that may be limited
 LEVELS = np.geomspace(3.0, 0.3, 24)  # limits of a drive, relative to the largest torque of the masses
 SPEEDS = (1e6, 3.0, 2.0, 1.5, 1.2, 1.05)  # speeds without torque, relative to the largest speed
 STIFFER = np.geomspace(1.0, 64.0, 13)  # gains, relative to those that would explain the motion without limits
-SEARCHED = 4000
+SEARCHED = 4000  # samples on which the candidates are compared, evenly spread over the log
 WORTH = 0.01  # relative reduction of the residual by a tighter limit that counts
 TIMES, VAGUE = 3.0, 0.2  # factor on errors, which repeat themselves; relative error of a gain that is not used
 
