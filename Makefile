@@ -12,7 +12,7 @@ DEBIAN := gcc g++ clang libclang-rt-dev libc6-dev nodejs chromium firefox-esr xv
 
 # tests that need compilers, emulators, Node, a browser, Dask or many processes at once, and tests of pages and figures
 MACHINES := tests/compiler/emit/test_c99.py tests/compiler/emit/test_control_loop.py tests/compiler/emit/test_own_functions.py tests/compiler/emit/test_objects.py \
-	tests/compiler/emit/test_wasm.py tests/compiler/emit/test_grid.py tests/mechanics/symbols/test_latex.py tests/compiler/kernel/test_cache.py tests/views/report \
+	tests/compiler/emit/test_wasm.py tests/compiler/emit/test_step.py tests/compiler/emit/test_grid.py tests/mechanics/symbols/test_latex.py tests/compiler/kernel/test_cache.py tests/views/report \
 	tests/base/environment/test_cluster.py tests/views/cli/test_faults.py tests/test_contributing.py tests/test_readme.py
 # the live page and its studio server in browsers
 PAGE := tests/views/web

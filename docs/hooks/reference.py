@@ -52,7 +52,7 @@ GROUPS = {
     "simulation": (
         "Simulation and controllers",
         "Direct dynamics, and the laws that give torques.",
-        "simulate dalembert.work.simulation.simulate.Run PD ComputedTorque Feedforward Servo Adaptive OperationalController Wall "
+        "simulate dalembert.work.simulation.simulate.Run gradient PD ComputedTorque Feedforward Servo Adaptive OperationalController Wall "
         "RecordedTorque read_torques",
     ),
     "design": (

@@ -185,10 +185,11 @@ class Compiled(metaclass=ArmType):
     ) -> Source:
         """The code of a quantity for another machine or language: a set of files, saved by ``.write(folder)``.
 
-        quantity     its name; several names make one function that computes their common subexpressions once
+        quantity     its name; several names make one function that computes their common subexpressions once. "step" is
+                     one step of :func:`dalembert.simulate` from q, q̇, τ and h, for the targets c, wasm and object files
         target       "c" or another target of the table that ``dalembert emit --targets`` shows
         formulation  the equations to use; default: the fastest
-        options      further inputs, such as ``("tip_wrench",)``
+        options      further inputs, such as ``("tip_wrench",)``; for "step" also ``"stops"``, the stops of the joints
         by           the variables of a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
                      the arm, such as ``("parameters",)``; default: all inputs
         precision    "double" or "single", if the target supports both
@@ -206,15 +207,22 @@ class Compiled(metaclass=ArmType):
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.compiler.kernel.targets import check_settings, emitted
+        from dalembert.compiler.kernel.targets import check_settings, emitted, target_of
         from dalembert.compiler.quantities.derived import derivative_by
-        from dalembert.compiler.quantities.emission import unit_of, units_apart
+        from dalembert.compiler.quantities.emission import emitted_step, unit_of, units_apart
 
         names = _names("quantity", quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or more, such as inverse_dynamics")
         precision = None if precision is None else checked_precision(precision)
         check_settings(target, precision, libm, separate)
+        if "step" in names:
+            if len(names) > 1 or formulation is not None or by is not None:
+                raise DalembertError("'step', the step of a simulation, is emitted alone, without formulation= and by=")
+            if (precision or target_of(target).precisions[0]) == "single":
+                raise DalembertError("the step of a simulation needs double precision, to locate its events")
+            step = emitted_step(self.mechanism, self.robot, _names("options", options), function or "step")
+            return emitted([step], step.symbol, target, precision, libm)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = _names("options", options)
         if by is not None:

@@ -10,7 +10,7 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import DalembertError
-from dalembert.mechanics.motion.contact import released
+from dalembert.mechanics.motion import contact, stepping
 from dalembert.work.simulation.adaptive import ContactDynamics
 from dalembert.work.simulation.fixed import compiled, stepped
 from dalembert.work.simulation.task import SimulationRequest, make_task
@@ -322,13 +322,32 @@ def test_compiled_loop_equals_steps_from_python_through_impacts() -> None:
 
 
 @pytest.mark.parametrize("name", ["puma560", "scara", "five-bar"])
-def test_what_is_released_gives_the_accelerations_of_joints_that_move(name: str) -> None:
+def test_the_equations_of_contact_give_the_accelerations_of_joints_that_move(name: str) -> None:
     """B q̈ = r − F_s sgn(q̇), with the levels of each direction, is forward dynamics."""
     arm, rng = da.load(name), np.random.default_rng(3)
+    setting = stepping.Setting(arm.mechanism, ((-np.inf, np.inf),) * arm.n)
     for _ in range(5):
         q, qd = np.asarray(arm.home) + rng.uniform(-0.3, 0.3, arm.n), rng.normal(size=arm.n)
         tau, wrench = 10.0 * rng.normal(size=arm.n), rng.normal(size=6)
-        B, r, forward, backward = released(arm.mechanism, q.tolist(), qd.tolist(), tau.tolist(), wrench.tolist())
-        dry = np.where(qd > 0, forward, -np.array(backward))
+        at = contact.loaded(setting, q.tolist(), qd.tolist(), tau.tolist(), wrench.tolist(), None)
+        forward, backward = np.array([setting.static(i, at.levels) for i in range(arm.n)]).T
+        dry = np.where(qd > 0, forward, -backward)
         expected = arm.forward_dynamics(q, qd, tau, tip_wrench=wrench)
-        assert np.allclose(np.linalg.solve(np.array(B), np.array(r) - dry), expected, rtol=1e-9, atol=1e-9)
+        assert np.allclose(
+            np.linalg.solve(np.reshape(at.B, (arm.n, arm.n)), np.array(at.r) - dry), expected, rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("name", ["panda", "puma560", "five-bar", "chain of light links"])
+def test_the_fastest_decay_is_the_largest_eigenvalue(name: str) -> None:
+    row = {"a": 0.1, "mass": 0.1, "inertia": 1e-4 * np.eye(3), "friction": {"viscous": 0.3}}
+    arm = da.from_dh([row] * 9) if name.startswith("chain") else da.load(name)
+    q = np.asarray(arm.home)
+    smooth = stepping.smooth(arm.mechanism)
+    slope = [
+        np.array(stepping.pulled.friction_torque(smooth, (v * np.ones(arm.n)).tolist(), q.tolist(), None))
+        for v in (1e-6, 0.0)
+    ]
+    expected = np.linalg.eigvals(np.linalg.solve(arm.inertia_matrix(q), np.diag(slope[0] - slope[1]) / 1e-6)).real.max()
+    found = stepping.fastest_decay(arm.mechanism, q.tolist())
+    assert 0.9 * expected <= found <= (1.0 + 1e-9) * expected

@@ -10,7 +10,7 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import c_float
 from dataclasses import replace
 from functools import partial
@@ -24,10 +24,12 @@ import numpy as np
 
 from dalembert.base.environment.version import __version__
 from dalembert.compiler.emit.c99_functions import own_functions
+from dalembert.compiler.emit.rollout import ProgramTapes
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.source import Settings, Source, Unit, commented, description, operation_words
 from dalembert.compiler.emit.statements import Notation, Statement, Statements, array_names
 from dalembert.compiler.graph.passes import live_lines, workspace_slots
+from dalembert.compiler.graph.program import Program
 from dalembert.compiler.graph.tape import Graph, evaluate
 from dalembert.errors import DalembertError
 
@@ -52,6 +54,13 @@ ASCII = str.maketrans(
     }
 )  # fmt: skip
 RESERVED = {*_RESERVED.split(), *FUNCTIONS, "count"}
+COPY = """static void copy(const double *from, double *to, int count)
+{
+    int k;
+    for (k = 0; k < count; ++k)
+        to[k] = from[k];
+}"""
+PERTURBATIONS = 4  # of inputs, which show the effect of rounding on a program
 SHARE = 0.25  # share of a rounding error, in units of epsilon, that counts as the size of an output
 # every operation on arrays of any precision, as in the emitted code
 ON_ARRAYS: dict[str, Callable[..., Any]] = {
@@ -126,8 +135,10 @@ def _source(writers: Sequence[_CText], name: str) -> str:
             f"/* the sign of x: +-1, or x itself if it is 0 or NaN */\nstatic {first.type} sgn({first.type} x)\n{{\n"
             f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
         )
+    if any(writer.tapes for writer in writers):
+        pieces.append(COPY.replace("double", first.type))
     for writer in writers:
-        pieces += writer.functions(Statements(writer.unit, writer.notation()))
+        pieces += writer.whole()
     return "\n\n".join(pieces) + "\n"
 
 
@@ -143,13 +154,19 @@ def header_and_test(unit: Unit, settings: Settings, rows: bool) -> dict[str, str
 class _CText:
     """The texts of one unit."""
 
-    def __init__(self, unit: Unit, settings: Settings) -> None:
-        self.unit, self.settings = unit, settings
+    def __init__(self, unit: Unit, settings: Settings, static: bool = False) -> None:
+        self.unit, self.settings, self.static = unit, settings, static
         self.number = partial(c_number, settings.scalar)
         self.type = settings.scalar
         self.names = array_names(unit, RESERVED)
-        graph = unit.graph
-        self.used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
+        self.used: set[str] = set()
+        for graph in [graph for graph, _ in self.tapes.graphs.values()] if self.tapes else [unit.graph]:
+            self.used |= {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
+
+    @property
+    def tapes(self) -> ProgramTapes | None:
+        """The program that the unit runs, if it is no graph."""
+        return self.unit.code if isinstance(self.unit.code, ProgramTapes) else None
 
     # -- the pieces ----------------------------------------------------------------------------------
 
@@ -165,7 +182,8 @@ class _CText:
     def prototype(self, rows: bool = False) -> str:
         """The prototype of the function, or of that for many states."""
         further = ["int count"] if rows else []
-        return wrapped(f"void {self.unit.symbol}{'_rows' * rows}(", [*self.parameters(rows), *further], ")")
+        head = f"{'static ' * self.static}void {self.unit.symbol}{'_rows' * rows}("
+        return wrapped(head, [*self.parameters(rows), *further], ")")
 
     def comment(self) -> str:
         """The header comment of both files."""
@@ -189,6 +207,56 @@ class _CText:
             f"{{0}} < {{1}} ? {number(1.0)} : {number(0.0)}",
             "{0} ? {1} : {2}",
         )
+
+    def whole(self) -> list[str]:
+        """The function, after those that it calls."""
+        if self.tapes is None:
+            return self.functions(Statements(self.unit, self.notation()))
+        texts = []
+        for name, (graph, signature) in self.tapes.graphs.items():
+            piece = replace(self.unit, name=f"{self.unit.name}_{name}", code=graph, signature=signature)
+            texts += _CText(piece, self.settings, static=True).whole()
+        return [*texts, self.function(self.prototype(), list(self.loop(self.tapes.program)))]
+
+    def loop(self, program: Program) -> Iterator[str]:
+        """The body of the function of a program: its memory, its calls, and the state that they leave."""
+        given = {name: self.names[name] for name in (*program.constant, *program.stepwise)}
+        slots = given | {name: f"s_{name}" for name in program.sizes if name not in given}
+        zero = self.number(0.0)
+
+        def copy(origin: str, to: str) -> str:
+            return f"copy({origin}, {to}, {program.sizes[name]});"
+
+        used = {name for call in program.calls for name in (*call.inputs, *call.outputs)} | set(program.state)
+        for name, size in program.sizes.items():
+            if name in used and name not in given:
+                yield f"{self.type} {slots[name]}[{size}] = {{{zero}}};"
+        yield ""
+        for name in program.state:
+            yield copy(self.names[name], slots[name])
+        yield "do {"
+        for call in program.calls:
+            arguments = [slots[name] for name in (*call.inputs, *call.outputs)]
+            lines = wrapped(f"{self.unit.symbol}_{call.function}(", arguments, ");").split("\n")
+            if call.again is not None:
+                carried = [f"    copy({slots[a]}, {slots[b]}, {program.sizes[b]});" for a, b in call.carry]
+                more = f"{slots[call.again]}[0] != {zero}"
+                lines = [
+                    "for (;;) {",
+                    *(f"    {x}" for x in lines),
+                    f"    if (!({more}))",
+                    "        break;",
+                    *carried,
+                    "}",
+                ]
+            if call.when is not None:
+                lines = [f"if ({slots[call.when]}[0] != {zero}) {{", *(f"    {x}" for x in lines), "}"]
+            yield from (f"    {line}" for line in lines)
+        for origin, name in program.carry:
+            yield f"    {copy(slots[origin], slots[name])}"
+        yield f"}} while ({f'{slots[program.again]}[0] != {zero}' if program.again else 0});"
+        for name in program.state:
+            yield copy(slots[name], self.names[f"{name}_next"])
 
     # -- the function, as one or in parts ----------------------------------------------------------------
 
@@ -243,12 +311,16 @@ class _CText:
     def test(self, header: str) -> str:
         """NAME_test.c, of a function declared in HEADER.h"""
         unit, symbol, number = self.unit, self.unit.symbol, self.number
-        results, scales = _expected(unit.graph, unit.samples, unit.signature)
+        results, scales = (
+            _expected(unit.graph, unit.samples, unit.signature)
+            if self.tapes is None
+            else _of_program(self.tapes, unit.samples, unit.signature)
+        )
         starts: dict[str, int] = {}
         for arrays in (unit.signature.inputs, unit.signature.outputs):
             places = accumulate((prod(shape) for _, shape in arrays), initial=0)
             starts |= {name: place for (name, _), place in zip(arrays, places, strict=False)}
-        sizes = [len(unit.graph.inputs), len(unit.graph.outputs)]
+        sizes = [sum(prod(s) for _, s in arrays) for arrays in (unit.signature.inputs, unit.signature.outputs)]
 
         def signed(value: float) -> str:
             return f"-{number(-value)}" if math.copysign(1.0, value) < 0 else number(value)
@@ -286,6 +358,21 @@ def _expected(
     ends = np.cumsum([prod(shape) for _, shape in signature.outputs])[:-1]
     blocks = zip(*(np.split(size, ends, axis=1) for size in sizes), strict=True)
     return exact, [max(float(block.max(initial=0.0)) for block in of_output) for of_output in blocks]
+
+
+def _of_program(
+    tapes: ProgramTapes, samples: Sequence[Sequence[float]], signature: Signature
+) -> tuple[list[list[float]], list[float]]:
+    """The same for a program, whose rounding errors are those of slightly different inputs."""
+    rng, eps = np.random.default_rng(0), EPSILON["double"]
+    exact = [tapes.evaluate(row) for row in samples]
+    near = [
+        [tapes.evaluate((np.array(row) * (1.0 + eps * rng.choice([-1.0, 1.0], len(row)))).tolist()) for row in samples]
+        for _ in range(PERTURBATIONS)
+    ]
+    sizes = np.maximum(np.abs(exact), np.abs(np.array(near) - exact).max(axis=0) / eps)
+    ends = np.cumsum([prod(shape) for _, shape in signature.outputs])[:-1]
+    return exact, [float(block.max(initial=0.0)) for block in np.split(sizes, ends, axis=1)]
 
 
 def _on_arrays(graph: Graph, samples: Sequence[Sequence[float]], kind: Any) -> Any:

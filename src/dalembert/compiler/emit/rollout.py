@@ -9,14 +9,17 @@ state when a record is due.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, islice
+from math import prod
 
-from dalembert.compiler.emit.ir import Form, template
+from dalembert.compiler.emit.ir import IR, Form, template
 from dalembert.compiler.emit.llvm import function_parts, modules
 from dalembert.compiler.emit.numpy_loops import LETTERS, InnerLoop
 from dalembert.compiler.emit.signature import Signature
-from dalembert.compiler.graph.program import Program
-from dalembert.compiler.graph.tape import Graph
+from dalembert.compiler.graph.program import Program, perform
+from dalembert.compiler.graph.tape import Graph, evaluate
 
 
 def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], form: Form) -> list[str]:
@@ -43,6 +46,61 @@ def rollout_texts(
     loop = _RolloutLoop(program, parts, slots, form).written()
     moves = template("lanes", width=form.width, scalar=form.scalar, align=form.align, inline=inline)
     return texts, moves + loop
+
+
+@dataclass(frozen=True)
+class ProgramTapes:
+    """A program to emit, and the tapes of its functions with their arrays, by name."""
+
+    program: Program
+    graphs: Mapping[str, tuple[Graph, Signature]]
+
+    def evaluate(self, row: Sequence[float]) -> list[float]:
+        """The state after one step in plain Python, from the inputs of the program one after the other."""
+        program, numbers = self.program, iter(row)
+        memory = {name: [0.0] * size for name, size in program.sizes.items()}
+        memory |= {name: list(islice(numbers, program.sizes[name])) for name in program.inputs}
+        perform(
+            program,
+            {name: partial(self._called, name) for name in self.graphs},
+            memory,
+            zero=lambda count: [0.0] * count,
+            holds=lambda slot: slot[0] != 0.0,
+        )
+        return [x for name in program.state for x in memory[name]]
+
+    def _called(self, name: str, *given: Sequence[float]) -> list[list[float]]:
+        graph, signature = self.graphs[name]
+        results = iter(evaluate(graph, [x for slot in given for x in slot]))
+        return [list(islice(results, prod(shape))) for _, shape in signature.outputs]
+
+
+def step_texts(tapes: ProgramTapes, form: Form, name: str, rows: bool) -> list[str]:
+    """The functions of a program, and ``void name(inputs…, outputs…)``, which takes one step; for ``rows`` with an integer
+    count, which takes one from each of so many states with contiguous rows in every array."""
+    form = replace(form, width=1)
+    program = tapes.program
+    texts, loop = rollout_texts(program, tapes.graphs, form)
+    text, cores, once = IR(form), program.cores(), {"s": 1, "m": 1}
+    pointers = [f"%array.{k}" for k in range(len(cores))]
+    axes = list(dict.fromkeys(axis for core in cores for axis in core))
+    shapes = [[once.get(axis) or int(axis) for axis in core] for core in cores]
+    strides = [[form.bytes * prod(shape[k:]) for k in range(len(shape) + 1)] for shape in shapes]
+    tables = {
+        "args": ("ptr", pointers),
+        "dims": ("i64", ["%batch", *(str(once.get(axis) or axis) for axis in axes)]),
+        "steps": ("i64", [str(x) for of in ([s[0] for s in strides], *(s[1:] for s in strides)) for x in of]),
+    }
+    text.say("%batch = sext i32 %count to i64" if rows else "%batch = add i64 1, 0")
+    for table, (kind, values) in tables.items():
+        text.say(f"%{table} = alloca {kind}, i32 {len(values)}")
+        for k, value in enumerate(values):
+            text.put(f"%{table}", k, value, kind)
+    text.say(f"call void @loop_{LETTERS[form.scalar]}(ptr %args, ptr %dims, ptr %steps, ptr null)")
+    parameters = ", ".join([*(f"ptr {x}" for x in pointers), *(["i32 %count"] if rows else [])])
+    head = f'define void @{name}({parameters}) nounwind "no-builtins" {{'
+    whole = "\n".join([head, "entry:", *text.lines, "  ret void", "}"])
+    return [*texts, loop.replace("define void @loop_", "define internal void @loop_"), whole]
 
 
 class _RolloutLoop(InnerLoop):

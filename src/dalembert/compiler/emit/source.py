@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dalembert.base.bibliography import cited, introduction
 from dalembert.base.environment.short_repr import brief
@@ -22,6 +22,7 @@ from dalembert.errors import DalembertError
 if TYPE_CHECKING:
     import numpy as np
 
+    from dalembert.compiler.emit.rollout import ProgramTapes
     from dalembert.compiler.emit.signature import Signature
     from dalembert.compiler.graph.count import Operations
     from dalembert.compiler.graph.tape import Graph
@@ -100,7 +101,7 @@ class Unit:
     prefix       the robot's name as an identifier: planar_2r
     name         the quantity as an identifier: inverse_dynamics
     signature    names and core shapes of the arrays; the graph's inputs and outputs are their elements in order
-    graph        the operations
+    code         the operations, as a graph or as a program of several graphs
     operations   operation count of the graph
     summary      description of the outputs
     formulation  the equations used
@@ -115,7 +116,7 @@ class Unit:
     prefix: str
     name: str
     signature: Signature
-    graph: Graph
+    code: Graph | ProgramTapes
     operations: Operations
     summary: str
     formulation: str
@@ -125,6 +126,15 @@ class Unit:
     model: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     samples: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def graph(self) -> Graph:
+        """The operations, if they are one graph."""
+        if not hasattr(self.code, "nodes"):
+            raise DalembertError(
+                f"this target has no loops, which '{self.name}' needs; its targets are c, wasm, and those of object files"
+            )
+        return cast("Graph", self.code)
 
     @property
     def symbol(self) -> str:

@@ -10,6 +10,7 @@ from math import prod
 
 from dalembert.compiler.emit.ir import IR, Form
 from dalembert.compiler.emit.llvm import function_parts, module
+from dalembert.compiler.emit.rollout import ProgramTapes, step_texts
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.graph.tape import Graph
 
@@ -89,11 +90,15 @@ def many_rows(text: Wrapper, name: str) -> str:
 
 
 def wrapped(
-    functions: Sequence[tuple[Graph, Signature, str]], form: Form, wrapper: Callable[[Wrapper, str], str]
+    functions: Sequence[tuple[Graph | ProgramTapes, Signature, str]], form: Form, wrapper: Callable[[Wrapper, str], str]
 ) -> str:
     """The module of one or several graphs, each with its function ``name`` around the tape."""
     texts, longest = [], 0
     for graph, signature, name in functions:
+        if isinstance(graph, ProgramTapes):
+            texts += step_texts(graph, form, name, wrapper is many_rows)
+            longest = MOST_IN_LINE + 1
+            continue
         prefix = "part" if len(functions) == 1 else f"{name}.part"
         parts, slots = function_parts(graph, signature, form, prefix)
         texts += [*parts, wrapper(Wrapper(signature, len(parts), slots, form, prefix), name)]

@@ -36,11 +36,11 @@ def object_files(name: str, unit: Unit, settings: Settings, *, rows: bool = True
     """
     machine, scalar = target() if name == "host" else MACHINES[name], settings.scalar
     reloc = "pic" if rows else "static"
-    state = wrapped([(unit.graph, unit.signature, unit.symbol)], Form(1, scalar, BYTES[scalar], flags=False), one_state)
+    state = wrapped([(unit.code, unit.signature, unit.symbol)], Form(1, scalar, BYTES[scalar], flags=False), one_state)
     beside = []
     if rows:
         form = replace(machine.form(scalar, BYTES[scalar]), flags=False)
-        beside.append(wrapped([(unit.graph, unit.signature, f"{unit.symbol}_rows")], form, many_rows))
+        beside.append(wrapped([(unit.code, unit.signature, f"{unit.symbol}_rows")], form, many_rows))
     content = compiled_for(machine, state, False, reloc, *beside)
     files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
     notes = [*unit.notes]
@@ -79,7 +79,7 @@ def llvm(unit: Unit, settings: Settings) -> Source:
     use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
     head = description(unit, names, use, f"{settings.arithmetic}, no library functions")
     form = Form(1, settings.scalar, BYTES[settings.scalar], flags=False)
-    text = wrapped([(unit.graph, unit.signature, unit.symbol)], form, one_state)
+    text = wrapped([(unit.code, unit.signature, unit.symbol)], form, one_state)
     return Source({f"{unit.symbol}.ll": commented(";", head) + text}, unit.notes)
 
 

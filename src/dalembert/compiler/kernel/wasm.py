@@ -254,7 +254,7 @@ def wasm(units: Sequence[Unit], settings: Settings, name: str) -> Source:
             )
     machine = MACHINES["wasm"]
     form = replace(machine.form(settings.scalar), flags=False)
-    ir = wrapped([(unit.graph, unit.signature, unit.name) for unit in units], form, many_rows)
+    ir = wrapped([(unit.code, unit.signature, unit.name) for unit in units], form, many_rows)
     about = {
         "functions": {
             unit.name: {

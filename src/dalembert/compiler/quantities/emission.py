@@ -12,21 +12,26 @@ import random
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import c_float
+from dataclasses import astuple
+from functools import partial
 from math import prod
 from typing import Any
 
 from dalembert.base.algebra.scalars import flat
-from dalembert.base.wording import shown
+from dalembert.base.wording import nearest, shown
 from dalembert.compiler.emit.signature import Signature
 from dalembert.compiler.emit.source import Unit, plain
-from dalembert.compiler.graph.count import count
+from dalembert.compiler.graph.count import Operations, count
 from dalembert.compiler.graph.tape import Graph, evaluate
 from dalembert.compiler.quantities.derived import Derived
 from dalembert.compiler.quantities.machine import OWN_NUMBERS, Quantity, identity, signature, taped, traced
+from dalembert.compiler.quantities.rollouts import step_tapes
+from dalembert.compiler.quantities.step_program import Plan
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.chain import AnyMechanism
+from dalembert.mechanics.coordinates.variable_parameters import VARIANTS
 from dalembert.robot.model.robot import Joint, Robot
 from dalembert.robot.terms import TERMS
 
@@ -42,6 +47,9 @@ MEANINGS = {
     "qd": "joint velocities (rad/s or m/s)",
     "qdd": "joint accelerations (rad/s^2 or m/s^2)",
     "qd_r": "reference velocities (rad/s or m/s)",
+    "h": "length of the step (s)",
+    "lower": "lower stops of the joints (rad or m)",
+    "upper": "upper stops of the joints (rad or m)",
     "qdd_r": "reference accelerations (rad/s^2 or m/s^2)",
     "tau": "joint torques (N m or N)",
     "load": "torques that the joints transmit (N m or N)",
@@ -106,8 +114,52 @@ def unit_of(
         {name: _with_units(meaning, held) for name, meaning in meanings.items()},
         () if model is None else tuple(_model(model, held, arrays)),
         (loops_open,) if mechanism.by_newton else (),
-        tuple(_samples(mechanism, arrays, graph)),
+        tuple(_samples(mechanism, arrays, partial(evaluate, graph))),
     )
+
+
+def step_unit(mechanism: AnyMechanism, robot: str, plan: Plan, name: str, model: Robot | None = None) -> Unit:
+    """The unit of one step of a simulation."""
+    tapes, arrays = step_tapes(mechanism, plan)
+    counts = [astuple(count(graph)) for graph, _ in tapes.graphs.values()]
+    held = () if model is None else model.moving_joints
+    meanings = {
+        x: MEANINGS[x.removesuffix("_next")]
+        for x, _ in (*arrays.inputs, *arrays.outputs)
+        if x.removesuffix("_next") in MEANINGS
+    }
+    return Unit(
+        identifier(robot), name, arrays, tapes, Operations(*map(sum, zip(*counts, strict=True))),
+        "the state after one step of a simulation with dry friction, impacts and stops", plan.method, robot,
+        hashlib.sha256(identity(mechanism).encode()).hexdigest()[:16],
+        {x: _with_units(meaning, held) for x, meaning in meanings.items()},
+        () if model is None else tuple(_model(model, held, arrays)),
+        ("The operations are those of every function once; a step calls most of them several times.",),
+        samples=() if model is None else tuple(_samples(mechanism, arrays, tapes.evaluate)),
+    )  # fmt: skip
+
+
+def emitted_step(mechanism: AnyMechanism, robot: Robot, options: Sequence[str], name: str) -> Unit:
+    """The unit of one step of a simulation with the torque as an input, and with these ``options``: a wrench at the tip,
+    the stops of the joints, and numbers of the arm as inputs."""
+    if mechanism.by_newton:
+        raise DalembertError(
+            f"the loops of arm '{robot.name}' are closed by Newton's method, which the emitted step does not contain"
+        )
+    known = ("tip_wrench", "stops", *VARIANTS)
+    if unknown := [option for option in options if option not in known]:
+        raise DalembertError(
+            f"'step' has no option {unknown[0]!r}; its options are {', '.join(known)}{nearest(unknown[0], known)}"
+        )
+    limits = [(joint.limits.lower, joint.limits.upper) for joint in robot.moving_joints]
+    plan = Plan(
+        tip_wrench="tip_wrench" in options,
+        numbers=tuple(number for number in VARIANTS if number in options),
+        stops=tuple((-math.inf if a is None else a, math.inf if b is None else b) for a, b in limits)
+        if "stops" in options
+        else (),
+    )
+    return step_unit(mechanism, robot.name, plan, name, robot)
 
 
 def units_apart(
@@ -219,24 +271,29 @@ def _together(
     return taped(arrays.inputs, equations, condensed, " with ".join(entry.name for entry in entries))
 
 
-def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterator[tuple[float, ...]]:
+def _samples(
+    mechanism: AnyMechanism, arrays: Signature, outputs: Callable[[list[float]], list[float]]
+) -> Iterator[tuple[float, ...]]:
     """States for a self-test: random but reproducible, around a pose that the mechanism can take."""
     numbers = random.Random(7)
     reach = 2.0 if mechanism.linear else 0.3
     home = {"q": mechanism.pose if mechanism.by_newton else mechanism.home, "tree_q": mechanism.pose}
     own = {name: numbers(mechanism) for name, numbers in OWN_NUMBERS.items()}
     own["payload"] = [0.5, 0.01, -0.02, 0.03, 0.004, 0.0, 0.0, 0.004, 0.0, 0.003]
-    wanted = STATES if len(graph.outputs) <= MANY else FEW
+    wanted = STATES if sum(prod(shape) for _, shape in arrays.outputs) <= MANY else FEW
     for _ in range(TRIED):
         row: list[float] = []
         for name, shape in arrays.inputs:
             if name in own:
                 row += [_single(name, float(x) * numbers.uniform(0.95, 1.05)) for x in own[name]]
                 continue
+            if name == "h":
+                row.append(1.0 / GRID)
+                continue
             centre = home.get(name) or [0.0] * prod(shape)
             around = reach if name in home else 2.0
             row += [round(GRID * (x + numbers.uniform(-around, around))) / GRID for x in centre]
-        if all(map(math.isfinite, evaluate(graph, row))):
+        if all(map(math.isfinite, outputs(row))):
             yield tuple(row)
             wanted -= 1
         if not wanted:

@@ -19,12 +19,13 @@ from dalembert.compiler.quantities.step_program import LAWS, Plan, Rollout, gain
 from dalembert.mechanics.coordinates.chain import AnyMechanism
 from dalembert.mechanics.coordinates.pulled import contact_torque
 from dalembert.mechanics.coordinates.variable_parameters import with_parameters
-from dalembert.mechanics.motion import contact, control, stepping
+from dalembert.mechanics.motion import control, stepping
 from dalembert.mechanics.motion.methods import METHODS
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from dalembert.compiler.emit.rollout import ProgramTapes
     from dalembert.compiler.emit.signature import Signature
     from dalembert.compiler.graph.tape import Graph
     from dalembert.compiler.kernel.cuda import DeviceRollout
@@ -42,9 +43,9 @@ ROLLOUTS = table("rollouts", {
     "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", contact_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
-    "released": _row(
-        "q, qd, tau -> B(n,n), r(n), forward(n), backward(n)", "B, τ − τ′ without dry friction, and static levels",
-        contact.released, options=("tip_wrench",),
+    "decay": _row("q -> rate()", "the fastest pole of friction at rest", stepping.fastest_decay),
+    "pulled_wrench": _row(
+        "q, qd, pull(5), wrench(6) -> h_e(6)", "h_e of a tip that a spring and a damper pull", control.pulled_wrench
     ),
     "energy": _row(
         "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, whole=("off-diagonal",)
@@ -128,6 +129,19 @@ def _graphs(whole: Rollout) -> dict[str, tuple[Graph, Signature]]:
     """The tapes of the pieces of a rollout, and their arrays."""
     signatures = {name: _signature(call, whole.program.sizes) for name, call in whole.calls().items()}
     return {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
+
+
+def step_tapes(mechanism: AnyMechanism, plan: Plan) -> tuple[ProgramTapes, Signature]:
+    """One step as a program to emit; its arrays are the state, the constants and the inputs of the step, and the state
+    after it."""
+    from dalembert.compiler.emit.rollout import ProgramTapes
+    from dalembert.compiler.emit.signature import Signature
+
+    whole = rollout(mechanism, plan)
+    program = whole.program
+    inputs = tuple((name, (program.sizes[name],)) for name in program.inputs)
+    outputs = tuple((f"{name}_next", (program.sizes[name],)) for name in program.state)
+    return ProgramTapes(program, _graphs(whole)), Signature(inputs, outputs)
 
 
 def device_rollout(mechanism: AnyMechanism, plan: Plan, scalar: str) -> DeviceRollout:

@@ -34,7 +34,8 @@ LAWS: dict[str, Callable[..., list[Any]]] = {
     "passivity": control.passivity,
     "servo": control.servo,
 }
-GAINS = {"servo": ("kp", "kd", "effort", "speed")}  # the constants of a law with others than its two gains
+# the constants of a law with others than its two gains
+GAINS = {"servo": ("kp", "kd", "effort", "speed"), "posture": ("posture", "kp", "kd", "choice", "effort")}
 FOLLOWING = (*LAWS, "adaptive")  # the laws that follow a motion of the joints
 BASE = 9  # entries of a motion of the base: [ω, ω̇, p̈]
 PARABOLA = (0.0, 0.5, 1.0)  # fractions of a step at which a reference is given that is needed anywhere within it
@@ -51,7 +52,8 @@ class Plan:
     """The choice of a program: everything that changes the code, nothing that is data.
 
     method      of ``METHODS``, one with fixed steps
-    law         "none", "given" (an array), one of ``FOLLOWING``, "tip" (of ``tip``), or "host" (a Python function)
+    law         "none", "given" (an array), one of ``FOLLOWING``, "tip" (of ``tip``), "host" (a Python function), or
+                "posture" (:func:`control.held_posture`)
     friction    whether the arm's friction acts
     stops       (lower, upper) position of the end stops of every joint; () for none
     restitution whether a coefficient of restitution is given; impacts are plastic otherwise
@@ -64,6 +66,8 @@ class Plan:
     model       the mechanism that the law assumes; by default the simulated one
     columns     of the regressor, whose parameters the law "adaptive" learns
     effort      the largest torque of each joint's drive; () for no limit
+    by_hand     whether the stops (``lower``, ``upper``) and the ``pull`` of a spring at the tip are inputs, and q̈ is
+                recorded, as for a person who changes them during the simulation
     """
 
     method: str = "rk4"
@@ -79,6 +83,7 @@ class Plan:
     model: AnyMechanism | None = None
     columns: tuple[int, ...] = ()
     effort: tuple[float, ...] = ()
+    by_hand: bool = False
 
     @property
     def parameters(self) -> bool:
@@ -122,7 +127,7 @@ def _acting(mechanism: AnyMechanism, plan: Plan) -> AnyMechanism:
 
 def has_events(setting: Setting, plan: Plan) -> bool:
     """Whether any joint can stick or hit a stop."""
-    return setting.has_events or (plan.parameters and plan.friction)
+    return setting.has_events or plan.by_hand or (plan.parameters and plan.friction)
 
 
 def rollout(mechanism: AnyMechanism, plan: Plan, kind: str = "") -> Rollout:
@@ -269,16 +274,17 @@ def contact_step(step: StepRecorder, tableau: Tableau, observed: bool = False) -
     following = step.stage("_next")
     slip2, still2 = flag("slip_next", contacts), flag("still_next", contacts)
     passes2 = Passes(slot("trial_next"), slot("done_next"), flag("tries_next"))
-    final = None
-    if observed:
-        load, final = step.load_slots(last + 1), slot("a_end", n)
+    final: Slot | None = None
+    shown = step.plan.by_hand
+    if observed or shown:
+        load, final, when = step.load_slots(last + 1), slot("a_end", n), None if shown else passes.trial
         x, acting = step.place(end.q), step.acting(1.0)
-        step.do(step.driven(contact.loaded), x, end.qd, acting, to=load, name="load", when=passes.trial)
-        step.do(contact.solved, load, modes, to=(final, None, None), name="solve", when=passes.trial)
+        step.do(step.driven(contact.loaded), x, end.qd, acting, to=load, name="load", when=when)
+        step.do(contact.solved, load, modes, to=(final, None, None), name="solve", when=when)
     tried = TriedPass(before, after, modes.way, slip, length, look, cut, up_to, passes, h, final)
     ends = following.q, following.qd, slip2, still2, passes2, again
     step.do(contact.finish, tried, to=ends, tangent=contact.finish_tangent, adjoint=contact.finish_costate)
-    counted: dict[Slot, Slot] = {}
+    counted: dict[Slot, Slot] = {slot("qdd", n): final} if shown and final else {}
     if observed:
         events = flag("events")
         counted[events] = flag("events_next")
@@ -307,7 +313,7 @@ def variational_step(step: StepRecorder) -> Rollout:
     wait, working = slot("wait"), slot("working")
 
     def solve(setting: Setting, q: Values, p: Values, v: Values, rounds: Scalar, h: Scalar, given: Acting) -> Any:
-        return stepping.discrete_legendre(setting, q, p, v, rounds, h, *step.drive(q, v, given))
+        return stepping.discrete_legendre(setting, q, p, v, rounds, h, *step.drive(setting, q, v, given))
 
     step.record(stepping.midpoint, q, v, h, to=q_m, name="midpoint")
     unsafe = step.guard(q, v, h)
@@ -353,6 +359,7 @@ class Acting:
     gains: Any = None
     wrench: Any = None
     base: Any = None
+    pull: Any = None
 
 
 @dataclass(frozen=True)
@@ -392,18 +399,20 @@ class StepRecorder(Recorder):
             tau = [self.slot("tau", n)] * len(instants)
         wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if follows else 0
         self.references = self._inputs("reference", wanted)
-        gains = tuple(self._constant(name, n) for name in gains_of(plan.law)) if follows else ()
+        gains = tuple(self._constant(name, n) for name in gains_of(plan.law)) if follows or plan.law in GAINS else ()
         self.gamma = self._constant("gamma", len(plan.columns)) if self.learns else None
         wrench = self._input("tip_wrench", sizes_of(setting.mechanism)["W"]) if plan.tip_wrench else None
         held = self._input("base_motion", BASE) if plan.base_motion == "held" else None
         self.bases = self._inputs("base_motion", BASE if plan.base_motion == "sampled" else 0)
         self.restitution = self._constant("restitution") if plan.restitution else None
+        pull = self._constant("pull", 5) if plan.by_hand else None
+        self.stops = tuple(self._constant(name, n) for name in ("lower", "upper")) if plan.by_hand else ()
         sizes = sizes_of(setting.mechanism)
         self.numbers = tuple(self._constant(name, size_of(INPUTS[name][0], sizes)) for name in plan.numbers)
         references = self._slots("wanted", wanted) if sampled else self.references
         bases = self._slots("base_within", BASE) if sampled and self.bases else self.bases
         each = zip(tau, references or repeat(None), bases or repeat(held), strict=False)
-        self.all_acting = [Acting(t, reference, gains, wrench, base) for t, reference, base in each]
+        self.all_acting = [Acting(t, reference, gains, wrench, base, pull) for t, reference, base in each]
 
     def _input(self, name: str, size: int | None = None) -> Slot:
         self.stepwise.append(self.slot(name, size))
@@ -424,10 +433,12 @@ class StepRecorder(Recorder):
         count = len(given)
 
         def setting(values: Sequence[Any]) -> Setting:
-            if not (numbers := values[count]):
-                return self.setting
+            numbers, stops = values[count]
+            given = replace(self.setting, stops=tuple(zip(*stops, strict=True))) if stops else self.setting
+            if not numbers:
+                return given
             mechanism = varied(self.setting.mechanism, dict(zip(self.plan.numbers, numbers, strict=True)))
-            return replace(self.setting, mechanism=_acting(mechanism, self.plan))
+            return replace(given, mechanism=_acting(mechanism, self.plan))
 
         def piece(*values: Any) -> Any:
             return function(setting(values), *values[:count])
@@ -438,7 +449,9 @@ class StepRecorder(Recorder):
         # the directions of numbers come last; decisions do not follow them
         ends = {"tangent": 2 * count + 1, "adjoint": None}
         rules: dict[str, Any] = {key: rule(control.pop(key), last) for key, last in ends.items() if key in control}
-        self.record(piece, *given, self.numbers, to=to, name=name or function.__name__, **control, **rules)
+        self.record(
+            piece, *given, (self.numbers, self.stops), to=to, name=name or function.__name__, **control, **rules
+        )
 
     @property
     def known(self) -> AnyMechanism:
@@ -450,22 +463,28 @@ class StepRecorder(Recorder):
         acting = self.all_acting[self.instants.index(part)]
         return replace(acting, reference=None, gains=()) if self.learns else acting
 
-    def drive(self, q: Values, qd: Values, given: Acting) -> tuple[Values, Values | None, BaseMotion | None]:
+    def drive(
+        self, setting: Setting, q: Values, qd: Values, given: Acting
+    ) -> tuple[Values, Values | None, BaseMotion | None]:
         """(τ, h_e, motion of the base) at a state."""
-        law, tau = self.plan.law, given.tau
+        law, tau, wrench = self.plan.law, given.tau, given.wrench
         if law == "none":
             tau = [0.0] * self.setting.n
         elif self.plan.tip is not None:
             tau = control.tip_control(self.plan.tip, q, qd, given.reference)
         elif law in LAWS:
             tau = LAWS[law](self.known, q, qd, given.reference, *given.gains)
+        elif law == "posture":
+            tau = control.held_posture(setting.mechanism, q, qd, *given.gains)
+        if given.pull is not None:
+            wrench = control.pulled_wrench(setting.mechanism, q, qd, given.pull, wrench or [0.0] * 6)
         if self.plan.effort and law not in ("none", "given", "host"):  # these are already limited
             tau = control.limited(tau, self.plan.effort)
-        return tau, given.wrench, None if given.base is None else BaseMotion.of(given.base)
+        return tau, wrench, None if given.base is None else BaseMotion.of(given.base)
 
     def driven(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of (setting, q, q̇, τ, h_e, base, …) as one of (setting, q, q̇, acting, …)."""
-        return lambda setting, q, qd, given, *more: function(setting, q, qd, *self.drive(q, qd, given), *more)
+        return lambda setting, q, qd, given, *more: function(setting, q, qd, *self.drive(setting, q, qd, given), *more)
 
     def torque(self, part: float, x: Slot, stage: RungeKuttaStage, times: Any, when: Slot | None = None) -> None:
         """Note the torque of a stage at this fraction of the step: of a Python function, or of an adaptive law.

@@ -39,13 +39,13 @@ from typing import Any
 
 from dalembert.base.algebra.scalars import Scalar, dot, less, select, sgn, sqrt
 from dalembert.mechanics.coordinates import pulled
-from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain
+from dalembert.mechanics.coordinates.chain import Chain
 from dalembert.mechanics.coordinates.pulled import factorised, smooth
 from dalembert.mechanics.equations.friction import dry as dry_friction
 from dalembert.mechanics.equations.friction import dry_levels
 from dalembert.mechanics.equations.newton_euler import BaseMotion
 from dalembert.mechanics.motion.dry_friction import Brakes, brakes, directions, drifts
-from dalembert.mechanics.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
+from dalembert.mechanics.motion.stepping import Setting, Values, both, bounded, either, inertia_and_load, no, some
 
 # A joint past its stop by REACHED is put back, which gives it the speed √(2 a REACHED); that must stay below SOFT, or
 # joints would rock on their stops forever.
@@ -166,20 +166,6 @@ def loaded(
     return ContactEquations(
         flat, r, [x for g in G for x in g], drifts(setting.mechanism, q, qd, setting.dry_passive), levels
     )
-
-
-def released(
-    mechanism: AnyMechanism, q: Values, qd: Values, tau: Values, h_e: Values | None
-) -> tuple[list[list[Scalar]], list[Scalar], list[Scalar], list[Scalar]]:
-    """B, r = τ − τ′ of (7.116) without dry friction, and the static levels of the joints, forward and backward.
-
-    This is all that a step needs to know of a state, for targets that pivot themselves. Dry friction of passive joints
-    is omitted.
-    """
-    setting = Setting(mechanism, ((-inf, inf),) * mechanism.n)
-    B, load = inertia_and_load(setting, q, qd, h_e, None)
-    levels = _levels_at(setting, q, qd, tau)
-    return B, [t - p for t, p in zip(tau, load, strict=True)], levels[: mechanism.n], levels[mechanism.n :]
 
 
 def _levels_at(setting: Setting, q: Values, qd: Values, tau: Values) -> list[Scalar]:
@@ -526,9 +512,9 @@ def _room(
     q, qd, q1, qd1 = start.q, start.qd, end.q, end.qd
     lower, upper = setting.stops[i]
     up: Scalar = 1.0
-    if lower > -inf:
+    if bounded(lower):
         passed = either(less(upper, q1[i]), both(no(less(q1[i], lower)), less(0.0, qd[i])))
-        up = passed if upper < inf else 0.0
+        up = passed if bounded(upper) else 0.0
     v0, v1 = length * qd[i], length * qd1[i]
     return (
         up, select(up, upper - q[i], q[i] - lower), select(up, -v0, v0), select(up, upper - q1[i], q1[i] - lower),
@@ -563,9 +549,9 @@ def watch(setting: Setting, start: Instant, end: Instant, modes: Modes, step: Sc
             look.append(both(setting.sticks(i, start.levels), less(modes.way[i] * end.speed[i], -SLOWED)))
         if setting.stopped(i):  # at the end, or on the way if it may reverse
             ahead, (lower, upper) = q[i] + step * start.qd[i], setting.stops[i]
-            if upper < inf:
+            if bounded(upper):
                 nearest = _least(nearest, upper - select(less(ahead, q1[i]), q1[i], ahead))
-            if lower > -inf:
+            if bounded(lower):
                 nearest = _least(nearest, select(less(ahead, q1[i]), ahead, q1[i]) - lower)
         if setting.dry(i) or setting.stopped(i):
             forward, backward = setting.static(i, end.levels)

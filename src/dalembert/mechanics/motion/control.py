@@ -86,6 +86,35 @@ def servo(
     return limited(tau, [limit * select(less(0.0, x), x, 0.0) for limit, x in zip(effort, share, strict=True)])
 
 
+def held_posture(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    posture: Values,
+    kp: Values,
+    kd: Values,
+    choice: Values,
+    effort: Values,
+) -> list[Scalar]:
+    """The torque that holds a posture with a law chosen for each joint: 0 for none, 1 for :func:`pd_gravity`, and 2 for
+    :func:`computed_torque`; limited to ``effort``."""
+    reference = [*posture, *([0.0] * (2 * mechanism.n))]
+    pd, computed = (law(mechanism, q, qd, reference, kp, kd) for law in (pd_gravity, computed_torque))
+    chosen = [
+        select(less(1.5, k), y, select(less(0.5, k), x, 0.0)) for k, x, y in zip(choice, pd, computed, strict=True)
+    ]
+    return limited(chosen, effort)
+
+
+def pulled_wrench(mechanism: AnyMechanism, q: Values, qd: Values, pull: Values, wrench: Values) -> list[Scalar]:
+    """h_e of a tip that a spring and a damper pull with F = k (x − p) − d ṗ; ``pull`` is [x, k, d], and ``wrench`` acts
+    beside it."""
+    _, p = pulled.tip_frame(mechanism, q)
+    J, (*x, stiffness, damping) = pulled.jacobian(mechanism, q), pull
+    force = [stiffness * (x[i] - p[i]) - damping * dot(J[i], qd) for i in range(3)]
+    return [*(w - f for w, f in zip(wrench[:3], force, strict=True)), *wrench[3:]]
+
+
 # -- passivity, S 7.2.1 ----------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import inf
 
-from dalembert.base.algebra.scalars import Scalar, Values, dot, less, select
+from dalembert.base.algebra.scalars import Scalar, Values, dot, less, select, sqrt
 from dalembert.base.algebra.vectors import Vec
 from dalembert.mechanics.coordinates import pulled
 from dalembert.mechanics.coordinates.chain import AnyMechanism, Chain
@@ -21,6 +21,9 @@ from dalembert.mechanics.equations.kinematics import frames
 from dalembert.mechanics.equations.newton_euler import BaseMotion
 from dalembert.mechanics.motion.dry_friction import clearances, moving_torque
 from dalembert.robot.model.mechanism import Body
+
+SLOW = 1e-6  # rad/s or m/s over which the slope of friction is taken
+ROUNDS = 12  # of the power iteration, which is then within a few percent of the pole
 
 # -- conditions ----------------------------------------------------------------------------------
 
@@ -56,15 +59,21 @@ def has_dry_friction(body: Body) -> bool:
     return varies(body) or any(not isinstance(F, (int, float)) or F != 0.0 for F in static(body))
 
 
+def bounded(stop: Scalar) -> bool:
+    """Whether the position of a stop is finite, or not yet known."""
+    return not isinstance(stop, (int, float)) or abs(stop) < inf
+
+
 @dataclass(frozen=True)
 class Setting:
-    """The simulated system: the mechanism, and the stops (lower, upper) of every joint, infinite where there are none.
+    """The simulated system: the mechanism, and the stops (lower, upper) of every joint, infinite where there are none;
+    they may be expressions.
 
     dry_passive  passive joints of a closed chain (indices in its tree) that have dry friction, or may have
     """
 
     mechanism: AnyMechanism
-    stops: tuple[tuple[float, float], ...]
+    stops: tuple[tuple[Scalar, Scalar], ...]
     dry_passive: tuple[int, ...] = ()
 
     @property
@@ -99,7 +108,7 @@ class Setting:
 
     def stopped(self, i: int) -> bool:
         """Whether the contact has a stop; passive joints have none."""
-        return i < self.n and self.stops[i] != (-inf, inf)
+        return i < self.n and any(map(bounded, self.stops[i]))
 
     @property
     def has_events(self) -> bool:
@@ -109,7 +118,7 @@ class Setting:
     def at_stops(self, i: int, q: Values) -> tuple[Scalar, Scalar]:
         """Whether the contact is at its lower and at its upper stop."""
         lower, upper = self.stops[i] if i < self.n else (-inf, inf)
-        return (no(less(lower, q[i])) if lower > -inf else 0.0), (no(less(q[i], upper)) if upper < inf else 0.0)
+        return (no(less(lower, q[i])) if bounded(lower) else 0.0), (no(less(q[i], upper)) if bounded(upper) else 0.0)
 
 
 def inertia_and_load(
@@ -249,6 +258,22 @@ def momentum(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
 def velocity(mechanism: AnyMechanism, q: Values, p: Values) -> list[Scalar]:
     """q̇ = B⁻¹(q) p"""
     return pulled.factorised(mechanism, pulled.inertia_matrix(mechanism, q)).solve(p)
+
+
+def fastest_decay(mechanism: AnyMechanism, q: Values) -> Scalar:
+    """The pole (1/s) with which viscous friction makes speeds decay fastest: the largest eigenvalue of B⁻¹ D by power
+    iteration, where D is the slope of friction over the speed at rest."""
+    mechanism, n = smooth(mechanism), mechanism.n
+    slow, rest = (pulled.friction_torque(mechanism, [v] * n, q, None) for v in (SLOW, 0.0))
+    D = [(x - y) / SLOW for x, y in zip(slow, rest, strict=True)]
+    B = pulled.factorised(mechanism, pulled.inertia_matrix(mechanism, q))
+    rate: Scalar = 0.0
+    mode: list[Scalar] = [1.0 / n**0.5] * n
+    for _ in range(ROUNDS):
+        mode = B.solve([d * x for d, x in zip(D, mode, strict=True)])
+        rate = sqrt(dot(mode, mode))
+        mode = [x / select(rate, rate, 1.0) for x in mode]
+    return rate
 
 
 def energies(mechanism: AnyMechanism, q: Values, qd: Values) -> tuple[Scalar, Scalar]:

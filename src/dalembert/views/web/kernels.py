@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from dalembert.arm import Arm
@@ -15,10 +15,11 @@ from dalembert.compiler.kernel import cache
 from dalembert.compiler.kernel.targets import emitted
 from dalembert.compiler.kernel.wasm import wasm
 from dalembert.compiler.quantities import machine
-from dalembert.compiler.quantities.emission import identifier, unit_of, units_apart
+from dalembert.compiler.quantities.emission import identifier, step_unit, unit_of, units_apart
 from dalembert.compiler.quantities.joints import quantity
 from dalembert.compiler.quantities.machine import CLOSED_FORM
 from dalembert.compiler.quantities.rollouts import ROLLOUTS
+from dalembert.compiler.quantities.step_program import Plan
 from dalembert.compiler.quantities.tip import TIP
 from dalembert.errors import DalembertError
 from dalembert.mechanics.coordinates.variable_parameters import VARIANTS
@@ -42,6 +43,9 @@ QUANTITIES = (
 # those of ``js/ellipsoids.js``, in the rows of the tip's space; ``js/inverse_kinematics.js`` moves its position
 TIP_QUANTITIES = ("reach", "torque_maps")
 POSITION = Space("geometric", (0, 1, 2))
+# the steps of ``js/simulation.js``, and what it needs beside them
+OF_SIMULATION = ("decay", "pulled_wrench")
+STEP = Plan(law="posture", tip_wrench=True, by_hand=True)
 
 OWN_SOURCE = (
     "work.analysis",
@@ -69,22 +73,23 @@ def varied_numbers(arm: Arm) -> tuple[str, ...]:
 
 def page_kernels(arm: Arm, space: Space | None) -> bytes:
     """The module: one function for each of :data:`QUANTITIES` and, in the rows of ``space``, of :data:`TIP_QUANTITIES`, one
-    for steps of inverse kinematics and one for simulation steps; compiled once and cached."""
+    for steps of inverse kinematics and one for those of the simulation; compiled once and cached."""
     mechanism, options = arm.mechanism, (*varied_numbers(arm), "tip_wrench")
 
     def made() -> bytes:
-        entries = [*(quantity(name, mechanism) for name in QUANTITIES), ROLLOUTS["released"]]
+        entries = [*(quantity(name, mechanism) for name in QUANTITIES), *map(ROLLOUTS.__getitem__, OF_SIMULATION)]
         if space is not None:
             entries += [TIP[name].of(space) for name in TIP_QUANTITIES]
             if space.rows[0] in POSITION.rows:
                 entries.append(TIP["damped_step"].of(POSITION))
         units, files = units_apart(mechanism, arm.name, entries, options=options, function="page")
+        units.append(step_unit(mechanism, arm.name, replace(STEP, numbers=varied_numbers(arm)), "step"))
         source = emitted(units, files, "wasm", None)
         (module,) = (content for content in source.files.values() if isinstance(content, bytes))
         return module
 
     return cached_bytes(
-        ("page", arm.name, machine.identity(mechanism), *QUANTITIES, "released", *TIP_QUANTITIES, str(space), *options),
+        ("page", arm.name, machine.identity(mechanism), *QUANTITIES, *TIP_QUANTITIES, str(space), *options),
         made,
     )
 

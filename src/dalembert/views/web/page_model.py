@@ -12,7 +12,6 @@ from dalembert.base.environment.version import __version__
 from dalembert.base.tables.signal_columns import declarations
 from dalembert.compiler.quantities.machine import identity
 from dalembert.errors import DalembertError
-from dalembert.mechanics.equations.friction import loaded
 from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.mechanics.motion.operational_space import Space
 from dalembert.robot.model.inertia import Inertia, ten_parameters
@@ -184,8 +183,8 @@ def floats(values: Any) -> list[float]:
 
 
 def friction_data(arm: Arm) -> Data:
-    """The dynamic parameters of friction, whether some friction depends on the load, and passive joints with friction."""
-    tree, actuated = arm.mechanism.tree, set(arm.mechanism.actuated)
+    """Which of the dynamic parameters are those of friction."""
+    tree = arm.mechanism.tree
     where: list[int] = []
     at = WIDTH * tree.n
     for i, body in enumerate(tree.bodies):
@@ -194,12 +193,7 @@ def friction_data(arm: Arm) -> Data:
             size = len(term.linear())
             where += range(at, at + size) if {"qd", "load"} & set(term.of) else ()
             at += size
-    passive = [body.name for i, body in enumerate(tree.bodies) if i not in actuated and body.coulomb != (0.0, 0.0)]
-    return {
-        "friction_parameters": where,
-        "load_friction": bool(loaded(arm.mechanism.tree)),
-        "passive_friction": passive,
-    }
+    return {"friction_parameters": where}
 
 
 def decoupling_data(arm: Arm) -> Data | None:

@@ -1,4 +1,4 @@
-// Small dense matrices, row-major: singular values, eigenvalues, Cholesky factors.
+// Small dense matrices, row-major: singular values and eigenvalues.
 
 import { cross3, dot3 } from "./space.js";
 
@@ -78,37 +78,6 @@ export function symmetricEigen(matrix, n) {
 }
 
 /** @typedef {ArrayLike<number>} Row */
-
-/**
- * x with A x = b in the rows of the free unknowns and x = 0 for the held ones, by Cholesky's factors L Lᵀ; null if that part of A is
- * not positive definite.
- * @param {Row} matrix n × n
- * @param {Row} b
- * @param {boolean[]} held
- */
-export function solveFree(matrix, b, held) {
-  const n = b.length;
-  const x = Float64Array.from(b, (value, i) => (held[i] ? 0 : value));
-  const L = new Float64Array(n * n);
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j <= i; j++) {
-      let sum = held[i] || held[j] ? Number(i === j) : matrix[i * n + j];
-      for (let k = 0; k < j; k++) sum -= L[i * n + k] * L[j * n + k];
-      if (i > j) L[i * n + j] = sum / L[j * n + j];
-      else if (sum > 0) L[i * n + i] = Math.sqrt(sum);
-      else return null;
-    }
-  }
-  for (let i = 0; i < n; i++) {
-    for (let k = 0; k < i; k++) x[i] -= L[i * n + k] * x[k];
-    x[i] /= L[i * n + i];
-  }
-  for (let i = n - 1; i >= 0; i--) {
-    for (let k = i + 1; k < n; k++) x[i] -= L[k * n + i] * x[k];
-    x[i] /= L[i * n + i];
-  }
-  return x;
-}
 
 /** A x, row by row. @param {Row} matrix @param {Row} x @returns {Float64Array} */
 export function timesVector(matrix, x) {

@@ -163,14 +163,6 @@ export function simulationPanel(app) {
     gain("Stiffness", "N/m", pull, "stiffness", 5000),
     gain("Damping", "N s/m", pull, "damping", 500),
   );
-  if (robot.data.passive_friction.length)
-    panel.append(
-      el(
-        "p",
-        { class: "notice" },
-        `Coulomb friction of passive joints (${robot.data.passive_friction.join(", ")}) is not simulated.`,
-      ),
-    );
   app.onChange(update, panel);
   app.simulation = { player, pull, leadsSetPoint: () => dragged === "set-point" };
   return panel;

@@ -97,10 +97,9 @@ export class SimulationPlayer {
   }
 
   publish() {
-    const { q, qd, qdd, pull, force } = this.simulation;
+    const { q, qd, qdd, pull, wrench } = this.simulation;
     this.app.change({ q, qd, qdd });
-    // a pull on the tip is a wrench of opposite sign on the environment
-    if (pull) this.app.changeNumbers({ tip_wrench: pull.wrench.map((w, k) => (k < 3 ? w - force[k] : w)) });
+    if (pull) this.app.changeNumbers({ tip_wrench: wrench });
     this.told();
   }
 }
