@@ -274,13 +274,10 @@ def contact_step(step: StepRecorder, tableau: Tableau, observed: bool = False) -
     following = step.stage("_next")
     slip2, still2 = flag("slip_next", contacts), flag("still_next", contacts)
     passes2 = Passes(slot("trial_next"), slot("done_next"), flag("tries_next"))
-    final: Slot | None = None
     shown = step.plan.by_hand
-    if observed or shown:
-        load, final, when = step.load_slots(last + 1), slot("a_end", n), None if shown else passes.trial
-        x, acting = step.place(end.q), step.acting(1.0)
-        step.do(step.driven(contact.loaded), x, end.qd, acting, to=load, name="load", when=when)
-        step.do(contact.solved, load, modes, to=(final, None, None), name="solve", when=when)
+    final = (
+        _final_acceleration(step, end, last + 1, modes, None if shown else passes.trial) if observed or shown else None
+    )
     tried = TriedPass(before, after, modes.way, slip, length, look, cut, up_to, passes, h, final)
     ends = following.q, following.qd, slip2, still2, passes2, again
     step.do(contact.finish, tried, to=ends, tangent=contact.finish_tangent, adjoint=contact.finish_costate)
@@ -294,6 +291,15 @@ def contact_step(step: StepRecorder, tableau: Tableau, observed: bool = False) -
         step.do(_learned, *given, to=following.learned, name="learn_kept")
     inner = {slip: slip2, still: still2, **dict(zip(slots_of(passes), slots_of(passes2), strict=True))}
     return step.finished(start, following, inner, again, counted)
+
+
+def _final_acceleration(step: StepRecorder, end: RungeKuttaStage, stage: int, modes: Modes, when: Slot | None) -> Slot:
+    """Note q̈ at the end of a pass, with its contacts."""
+    load, final = step.load_slots(stage), step.slot("a_end", step.setting.n)
+    x, acting = step.place(end.q), step.acting(1.0)
+    step.do(step.driven(contact.loaded), x, end.qd, acting, to=load, name="load", when=when)
+    step.do(contact.solved, load, modes, to=(final, None, None), name="solve", when=when)
+    return final
 
 
 def _learned(setting: Setting, before: Values, after: Values, *given: Any) -> list[Scalar]:
