@@ -24,7 +24,7 @@ from typer import Argument
 
 import dalembert as da
 from dalembert.base.environment.extras import extra
-from dalembert.base.files import HTML, check_writable, whole_binary_file
+from dalembert.base.files import check_writable, whole_binary_file
 from dalembert.base.options import check_value, declared, option
 from dalembert.errors import DalembertError
 from dalembert.views.cli.terminal import plain, say, saying_warnings, tell
@@ -180,11 +180,6 @@ def written_to(name: str, what: str = "motion") -> Any:
 def plotting(help: str, default: str | None = None, spelled: str = "", metavar: str = "OUT.png") -> Any:
     """The option ``--plot`` of a command that draws a figure."""
     return option(f"{help}: .png, .svg or .pdf.", default, spelled=spelled, metavar=metavar, writes=FIGURES)
-
-
-def page_file(name: str) -> Any:
-    """The option ``--out`` of a command that writes a page."""
-    return option("The file for the page.", Path(name), spelled="--out -o", metavar="OUT.html", writes=HTML)
 
 
 def joint_row(help: str, letter: str = "q", spelled: str = "") -> Any:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from dalembert.base.environment.progress import Bar
+from dalembert.base.files import HTML
+from dalembert.base.options import option
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import say
@@ -22,7 +24,9 @@ class ReportOptions(options.ReportHeading, options.Load):
     """The motion of a report, what is examined, and its file."""
 
     example: str | None = options.common("example")
-    out: Path = options.page_file("report.html")
+    out: Path = option(
+        "The file for the page.", Path("report.html"), spelled="--out -o", metavar="OUT.html", writes=HTML
+    )
     force: bool = options.overwriting("OUT.html")
     check_limits: bool = options.common("check_limits")
     tolerance: list[str] | None = options.common("tolerance")
