@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dalembert.base.algebra.records import settle
-from dalembert.base.algebra.scalars import Scalar, Values, total
+from dalembert.base.algebra.scalars import Scalar, Values
 from dalembert.base.algebra.vectors import IDENTITY, ZERO, Vec, VecLike
 from dalembert.errors import RobotError
+from dalembert.robot.model.friction_data import JointTerms
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.omitted_terms import SUMMANDS
 from dalembert.robot.model.placement import Placement
@@ -24,7 +25,7 @@ NO_ROTOR = Rotor(reflected=True)
 
 
 @dataclass(frozen=True)
-class Body:
+class Body(JointTerms):
     """Moving joint i and the augmented link i that it moves.
 
     parent      index of the parent body; −1 for the base
@@ -64,22 +65,6 @@ class Body:
     def has_rotor(self) -> bool:
         """Whether a spinning rotor contributes to the dynamics."""
         return not (isinstance(self.rotor_inertia, float) and self.rotor_inertia == 0.0)
-
-    @property
-    def viscous(self) -> Scalar:
-        """F_v"""
-        return total(term.damping for term in self.terms if isinstance(term, Viscous))
-
-    @property
-    def coulomb(self) -> tuple[Scalar, Scalar]:
-        """F_s at positive and at negative velocity."""
-        levels = [term for term in self.terms if isinstance(term, Coulomb)]
-        return total(term.forward for term in levels), total(term.backward for term in levels)
-
-    @property
-    def further(self) -> tuple[Term, ...]:
-        """The terms other than viscous and Coulomb friction."""
-        return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
 
     def depends(self, on: str) -> bool:
         """Whether a term other than viscous and Coulomb friction depends on "q", "qd" or "load"."""
@@ -204,6 +189,13 @@ def rotor_body(mass: Scalar, position: VecLike, axis: VecLike, axial: Scalar, tr
     return Inertia(mass, position, axial * along + transverse * (IDENTITY - along))
 
 
+def rotor_at_rest(rotor: Rotor, position: VecLike, axis: VecLike) -> Inertia:
+    """What a rotor adds to the link that carries it; a reflected one only its mass."""
+    return rotor_body(
+        rotor.mass, position, axis, *((0.0, 0.0) if rotor.reflected else (rotor.inertia, rotor.transverse))
+    )
+
+
 def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
     """{link: (body that it is part of, −1 for the base; placement of its frame on that body)}."""
     at: dict[str, tuple[int, Placement]] = {robot.root: (-1, Placement())}
@@ -266,9 +258,8 @@ def mechanism(robot: Robot) -> Mechanism:
         viscous, coulomb = joint.friction.viscous, joint.friction.coulomb
         if joint.rotor is not None:
             gear = rotor.gear
-            still = (0.0, 0.0) if rotor.reflected else (rotor.inertia, rotor.transverse)
             if parent >= 0:
-                augmented[parent] = augmented[parent] + rotor_body(rotor.mass, position, axis, *still)
+                augmented[parent] = augmented[parent] + rotor_at_rest(rotor, position, axis)
             viscous = viscous + gear * gear * rotor.viscous
             forward, backward = rotor.coulomb if gear > 0 else rotor.coulomb[::-1]
             coulomb = (coulomb[0] + abs(gear) * forward, coulomb[1] + abs(gear) * backward)

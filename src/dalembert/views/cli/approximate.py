@@ -14,7 +14,7 @@ from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, AtTip, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import plain, print_table, say, tell
-from dalembert.views.cli.torques import check_source, motions_of
+from dalembert.views.cli.torques import motions_of
 
 
 def approximate(
@@ -52,14 +52,13 @@ def approximate(
     """
     names = tuple(filter(None, re.split(r"[\s,+]+", drop)))
     paths = None if motion is None else [motion]
-    check_source(paths, example, "errors are computed along a motion")
     if save is not None and not names and small is None:
         raise DalembertError(f"--save {save} writes an approximate model; choose what it omits by --drop or --small")
     if small is not None and example is not None:
         raise DalembertError("--small needs one motion: give MOTION.csv")
     wrench, loaded = load.wrench, options.load(arm, loading, load)
     less = loaded.approximate(names)  # names are checked before the motion is read
-    titled = motions_of(loaded, paths, example, reading, as_table=True)
+    titled = motions_of(loaded, paths, example, reading, needed="errors are computed along a motion")
     motions = [(title, moving) for title, _, moving in titled]
     from dalembert.work.analysis.negligible_terms import DROPS, omissions
 

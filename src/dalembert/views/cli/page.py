@@ -10,7 +10,7 @@ from dalembert.base.options import option
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Limited, Loading, MotionsArgument, Reading
 from dalembert.views.cli.terminal import say
-from dalembert.views.cli.torques import check_source, motions_of
+from dalembert.views.cli.torques import motions_of
 
 
 def page(
@@ -30,7 +30,6 @@ def page(
     It shows the arm in 3D, its torques by cause, ellipsoids, motions, a simulation, the design and the equations, all
     computed in the page as you move the controls. It works from a file, offline, in any current browser.
     """
-    check_source(motions, example)
     loaded = options.load(arm, loading, load)
     titled = motions_of(loaded, motions, example, reading)
     from dalembert.views.web.live_page import page_of

@@ -14,7 +14,7 @@ from dalembert.base.options import option
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import say
-from dalembert.views.cli.torques import check_source, motions_of, need_effort_limits
+from dalembert.views.cli.torques import motions_of, need_effort_limits
 
 ORDER = "example limits out author title note date force check_limits tolerance resume tip_wrench payload payload_com"
 
@@ -51,12 +51,11 @@ def report(
     out, example = settings.out, settings.example
     common: dict[str, Any] = {"tip_wrench": settings.wrench, "tolerances": options.tolerances_of(settings.tolerance)}
     paths = None if motion is None else [motion]
-    check_source(paths, example, "a report needs a motion")
     loaded = options.load(arm, loading, settings)
     if settings.check_limits:
         need_effort_limits(loaded, "; --limits gives them")
     options.need_figures(f"{out}: a report")
-    motions = motions_of(loaded, paths, example, reading, as_table=True)
+    motions = motions_of(loaded, paths, example, reading, needed="a report needs a motion")
     from dalembert.views.report import study, write_report
     from dalembert.work.sizing.sizing import without_effort_limit
 

@@ -133,31 +133,27 @@ def read(arm: da.Arm, path: Path, reading: Reading, *, strict: bool = False) -> 
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
 
 
-def check_source(motions: Sequence[Path] | None, example: str | None, why: str = "") -> None:
-    """Refuse motions of files together with those of an example; with ``why`` a motion is needed, also neither of them."""
-    if motions and example is not None:
-        raise options.exclude(f"--example {example}", str(motions[0]))
-    if why and not motions and example is None:
-        raise DalembertError(f"{why}: give MOTION.csv, or --example 7.2 for the motions of the book's example")
-
-
 def motions_of(
-    arm: da.Arm, paths: Sequence[Path] | None, example: str | None, reading: Reading, *, as_table: bool = False
+    arm: da.Arm, paths: Sequence[Path] | None, example: str | None, reading: Reading, *, needed: str = ""
 ) -> list[tuple[str, str, Any]]:
     """The motions of files, or those of an example: the name, a note on how it was read, and the motion.
 
-    as_table  whether the motions of files are their instants, which the note then counts
+    needed  why there must be a motion; those of files are then their instants, which the note counts
     """
     from dalembert.work.trajectory.planning.motion_file import trajectory_of
 
+    if example is not None and paths:
+        raise options.exclude(f"--example {example}", str(paths[0]))
+    if needed and not paths and example is None:
+        raise DalembertError(f"{needed}: give MOTION.csv, or --example 7.2 for the motions of the book's example")
     if example is not None:
         return example_motions(arm, example)
     titled = []
     for path in paths or ():
-        table, how = read(arm, path, reading, strict=not as_table)
-        counted = f": {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s" if as_table else ""
+        table, how = read(arm, path, reading, strict=not needed)
+        counted = f": {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s" if needed else ""
         note = ". ".join([f"Read from {path.name}{counted}", *how, ""]).strip()
-        titled.append((path.stem, note, table if as_table else trajectory_of(path, table)))
+        titled.append((path.stem, note, table if needed else trajectory_of(path, table)))
     return titled
 
 

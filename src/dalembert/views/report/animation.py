@@ -67,29 +67,20 @@ class Film:
         return views_of(self.arm, [self.poses[k] for k in picked])[0]
 
 
-def animate_run(
-    run: Run,
-    path: str | os.PathLike[str],
-    batch: int | tuple[int, ...] | None,
-    speed: float,
-    fps: float,
-    overwrite: bool,
-) -> None:
+def animate_run(run: Run, path: str | os.PathLike[str], batch: int | tuple[int, ...] | None, *look: Any) -> None:
     """See :meth:`Run.animate`."""
     q, instants = run.q[batch_index(run, batch)], run.t - run.t[0]
 
     def between(t: Array) -> Array:
         return np.stack([np.interp(t, instants, column) for column in q.T], axis=-1)
 
-    animate(run.arm, instants, between, path, speed, fps, overwrite)
+    animate(run.arm, instants, between, path, *look)
 
 
-def animate_motion(
-    motion: Trajectory, path: str | os.PathLike[str], arm: Arm, speed: float, fps: float, overwrite: bool
-) -> None:
+def animate_motion(motion: Trajectory, path: str | os.PathLike[str], arm: Arm, *look: Any) -> None:
     """See :meth:`Trajectory.animate`."""
     motion.fits(arm)
-    animate(arm, np.array([0.0, motion.duration]), lambda t: motion(t)[0], path, speed, fps, overwrite)
+    animate(arm, np.array([0.0, motion.duration]), lambda t: motion(t)[0], path, *look)
 
 
 def check_animation(path: str | os.PathLike[str], *, overwrite: bool) -> str:

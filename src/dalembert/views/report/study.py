@@ -25,6 +25,7 @@ from dalembert.work.sizing.sizing import Sizing, loads, size, without_effort_lim
 from dalembert.work.trajectory.planning.events import Event, events_of
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
+Place = Callable[..., str]  # of panels under a name, in a section about a motion: (panels, name, **look) → HTML
 MOST = 1001  # largest number of samples that are drawn and offered for download
 
 

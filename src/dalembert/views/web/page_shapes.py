@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.base.files import open_bounded
-from dalembert.base.files.file_bounds import MESH_BYTES
-from dalembert.base.files.reader_process import ask
 from dalembert.errors import DalembertError, MissingExtraError, RobotError
 from dalembert.robot.model.mechanism import places
-from dalembert.robot.model.meshes import mesh_path
+from dalembert.robot.model.meshes import ask_trimesh, mesh_path
 from dalembert.robot.model.robot import Link, Robot
 from dalembert.robot.model.shapes import Shape
 from dalembert.views.web.bundle import encoded
@@ -107,11 +104,7 @@ class _MeshReader:
         if len(self.meshes) >= MESH_FILES:
             raise RobotError(f"the mesh '{file}' is not read: the robot has more than {MESH_FILES} mesh files")
         path = mesh_path(file, self.folder)
-        with open_bounded(path, MESH_BYTES, "mesh", RobotError):
-            _, arrays = ask(
-                "dalembert.views.web.decimation:triangles", {"path": str(path), "most": MESH_TRIANGLES},
-                where=str(path), reader="trimesh", error=RobotError,
-            )  # fmt: skip
+        _, arrays = ask_trimesh("dalembert.views.web.decimation:triangles", path, most=MESH_TRIANGLES)
         vertices, faces = arrays["vertices"], arrays["triangles"]
         if not len(faces) or not np.isfinite(vertices).all() or np.abs(vertices).max() > LARGEST_SIZE * 1000:
             raise RobotError(f"{path}: the mesh has no drawable triangles")
