@@ -217,9 +217,9 @@ def test_a_line_with_fewer_points_stays_where_it_was(seed: int) -> None:
 
 def test_sections_are_a_list_that_can_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [section.__name__ for section in SECTIONS].index("_sizing") < len(SECTIONS) - 1
-    more = (lambda study, place: f"<h3>{place.name} of {study.title}</h3>",)
+    more = (lambda study, place: f"<h3>{place.keywords['prefix']} of {study.title}</h3>",)
     monkeypatch.setattr("dalembert.views.report.report_page.SECTIONS", more)
-    assert "<h3>m1 of Swing</h3>" in report_html(
+    assert "<h3>m1- of Swing</h3>" in report_html(
         study(da.load("pendulum"), da.polynomial([0], [1], 1.0), title="Swing")
     )
 

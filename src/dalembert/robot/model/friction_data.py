@@ -14,29 +14,8 @@ from dalembert.errors import RobotError
 from dalembert.robot.terms import TERMS, Coulomb, Term, Viscous
 
 
-class JointTerms:
-    """Something with the torque terms of a joint, at most one of them viscous and one Coulomb friction."""
-
-    terms: tuple[Term, ...]
-
-    @property
-    def viscous(self) -> Scalar:
-        """F_v"""
-        return next((term.damping for term in self.terms if isinstance(term, Viscous)), 0.0)
-
-    @property
-    def coulomb(self) -> tuple[Scalar, Scalar]:
-        """F_s at positive and at negative velocity."""
-        return next(((term.forward, term.backward) for term in self.terms if isinstance(term, Coulomb)), (0.0, 0.0))
-
-    @property
-    def further(self) -> tuple[Term, ...]:
-        """The terms other than viscous and Coulomb friction, S (7.42)."""
-        return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
-
-
 @dataclass(frozen=True, init=False, repr=False)
-class Friction(JointTerms):
+class Friction:
     """Friction, springs and losses at the joint: F_v q̇ + F_s sgn(q̇) of S (7.42), and further terms by name.
 
     viscous   F_v (N m s/rad), ≥ 0
@@ -75,6 +54,21 @@ class Friction(JointTerms):
 
     def __repr__(self) -> str:
         return f"Friction({', '.join(f'{name}={value!r}' for name, value in self.written().items())})"
+
+    @property
+    def viscous(self) -> Scalar:
+        """F_v"""
+        return next((term.damping for term in self.terms if isinstance(term, Viscous)), 0.0)
+
+    @property
+    def coulomb(self) -> tuple[Scalar, Scalar]:
+        """F_s at positive and at negative velocity."""
+        return next(((term.forward, term.backward) for term in self.terms if isinstance(term, Coulomb)), (0.0, 0.0))
+
+    @property
+    def further(self) -> tuple[Term, ...]:
+        """The terms other than viscous and Coulomb friction, S (7.42)."""
+        return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
 
     def replace(self, **terms: Any) -> Friction:
         """A copy in which these terms replace those of the same names."""

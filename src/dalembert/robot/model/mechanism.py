@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dalembert.base.algebra.records import settle
-from dalembert.base.algebra.scalars import Scalar, Values
+from dalembert.base.algebra.scalars import Scalar, Values, total
 from dalembert.base.algebra.vectors import IDENTITY, ZERO, Vec, VecLike
 from dalembert.errors import RobotError
-from dalembert.robot.model.friction_data import JointTerms
 from dalembert.robot.model.inertia import Inertia
 from dalembert.robot.model.omitted_terms import SUMMANDS
 from dalembert.robot.model.placement import Placement
@@ -25,7 +24,7 @@ NO_ROTOR = Rotor(reflected=True)
 
 
 @dataclass(frozen=True)
-class Body(JointTerms):
+class Body:
     """Moving joint i and the augmented link i that it moves.
 
     parent      index of the parent body; −1 for the base
@@ -65,6 +64,22 @@ class Body(JointTerms):
     def has_rotor(self) -> bool:
         """Whether a spinning rotor contributes to the dynamics."""
         return not (isinstance(self.rotor_inertia, float) and self.rotor_inertia == 0.0)
+
+    @property
+    def viscous(self) -> Scalar:
+        """F_v"""
+        return total(term.damping for term in self.terms if isinstance(term, Viscous))
+
+    @property
+    def coulomb(self) -> tuple[Scalar, Scalar]:
+        """F_s at positive and at negative velocity."""
+        levels = [term for term in self.terms if isinstance(term, Coulomb)]
+        return total(term.forward for term in levels), total(term.backward for term in levels)
+
+    @property
+    def further(self) -> tuple[Term, ...]:
+        """The terms other than viscous and Coulomb friction."""
+        return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
 
     def depends(self, on: str) -> bool:
         """Whether a term other than viscous and Coulomb friction depends on "q", "qd" or "load"."""
