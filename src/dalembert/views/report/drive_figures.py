@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.robot.drives.drive_data import Gear, Motor, Points
-from dalembert.views.report.figures import HALF, INK, RED, SOFT, THIRD, Key, Panel, assemble
+from dalembert.views.report.figures import HALF, INK, RED, SOFT, THIRD, Axes, Figure, Key, Panel, assemble
 from dalembert.views.report.html import number, table, table_of_columns, text
 from dalembert.views.report.study import Place, Study
 from dalembert.work.sizing.drive_formulas import RPM, inertia_band
 from dalembert.work.sizing.drive_sizing import Check, Drives, DriveSizing, GearSweep
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = {"green": "#2e7d4f", "amber": "#c77700", "red": RED, "unknown": SOFT}
 KINDS = {"green": "good", "amber": "tight", "red": "bad", "unknown": "soft"}

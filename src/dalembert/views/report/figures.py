@@ -26,8 +26,10 @@ from dalembert.work.sizing.sizing import joint_units
 from dalembert.work.trajectory.planning.events import Event, PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Axes = Figure = Any  # words of annotations: Matplotlib is imported when something is drawn
 
 Key = tuple[str, str]  # an entry of a legend: (colour, word)
 Curve = tuple[str, str, Array]  # (colour, word, values)

@@ -7,7 +7,6 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from dalembert.base.environment.progress import OfFraction, Progress, part_of, r
 from dalembert.base.files import HTML, check_writable, whole_file
 from dalembert.views.report.colours import INK, JOINTS, RED, SOFT, joint_colour
 from dalembert.views.report.comparison_page import comparison_section, error_bar_panels
-from dalembert.views.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
+from dalembert.views.report.figures import HALF, WHOLE, Axes, Figure, Key, Panel, assemble, draw_dots
 from dalembert.views.report.html import Byline, cards, csv_text, download, error_text, grid, number, page, table, text
 from dalembert.views.report.user_text import literal, shortened
 from dalembert.work.closed_loop.position_fit import ClosedLoopFit, LoopRun
@@ -33,11 +32,6 @@ from dalembert.work.identification.selection.selection_result import percent as 
 from dalembert.work.logs.conditioning import spectrum
 from dalembert.work.simulation.servo import LIMITLESS
 from dalembert.work.sizing.sizing import joint_units
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 MEASURED, PREDICTED, RESIDUAL = ("#a9b4bf", "measured"), (JOINTS[0], "predicted"), (RED, "residual")
 CUTOFF, VELOCITY = (JOINTS[1], "cut-off of the low-pass"), (JOINTS[2], "velocity, on its own scale")
