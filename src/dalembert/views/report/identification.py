@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.base.environment.progress import OfFraction, Progress, part_of, reporting
-from dalembert.base.files import HTML, check_writable, whole_file
 from dalembert.views.report.colours import INK, JOINTS, RED, SOFT, joint_colour
 from dalembert.views.report.comparison_page import comparison_section, error_bar_panels
 from dalembert.views.report.figures import HALF, WHOLE, Axes, Figure, Key, Panel, assemble, draw_dots
@@ -70,35 +69,18 @@ FOLDS = (
 )
 
 
-def write_identification(
-    path: str | os.PathLike[str],
-    fit: Identification,
-    *,
-    title: str | None = None,
-    author: str | None = None,
-    note: str | None = None,
-    date: str | datetime.date | None = None,
-    compared: FitTrend | None = None,
-    overwrite: bool = False,
-    progress: OfFraction | None = None,
-) -> None:
-    """Write the report atomically. It is self-contained; title, author, note and date as for
-    :func:`dalembert.write_report`. ``compared``: a result of :func:`dalembert.compare_fits`, shown in a section of its own."""
-    check_writable(path, overwrite=overwrite, kinds=HTML)
-    text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note), compared=compared)
-    with whole_file(path, overwrite=overwrite) as file:
-        file.write(text_of_page)
-
-
 def identification_html(
     fit: Identification,
     progress: OfFraction | None = None,
     *,
     title: str | None = None,
-    byline: Byline | None = None,
     compared: FitTrend | None = None,
+    **byline: Any,
 ) -> str:
-    """The page as text."""
+    """The page as text, which is self-contained; title, author, note and date as for :func:`dalembert.write_report`.
+
+    compared  a result of :func:`dalembert.compare_fits`, shown in a section of its own
+    """
     runs = [fit.run, *fit.validation]
     parts = [_summary(fit), _notes(fit), error_tables(fit, runs)]
     parts += [] if fit.selection is None else [selection_section(fit.selection)]
@@ -130,7 +112,7 @@ def identification_html(
     links += [] if fit.folds is None else [("folds", "Cross-validation")]
     links += [] if compared is None else [("comparison", "Comparison")]
     title = title or f"{fit.before.name}: identified parameters"
-    return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, byline)
+    return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, Byline(**byline))
 
 
 def remarks(fit: Identification) -> tuple[str, ...]:

@@ -231,7 +231,7 @@ def _two_sided(positive: float, negative: float) -> str:
 def _motion_head(study: Study, index: int, count: int) -> str:
     note = f"<p>{text(study.note)}</p>" if study.note else ""
     head = study.title if count > 1 else f"The motion: {study.title}"
-    if study.thinned:
+    if len(study.rows) < len(study.at.t):
         note += (
             f"<p class=soft>{len(study.rows):,} of {len(study.at.t):,} samples are drawn and offered for download, including the "
             "peaks; the tables are computed from all samples.</p>"

@@ -49,11 +49,6 @@ class Study:
     rows: NDArray[np.intp]
     tolerances: Tolerances | None = None
 
-    @property
-    def thinned(self) -> bool:
-        """Whether some samples are omitted in figures and downloads."""
-        return len(self.rows) < len(self.at.t)
-
     @cached_property
     def shown(self) -> MotionSamples:
         """The motion at the drawn samples."""
