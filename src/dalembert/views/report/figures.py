@@ -338,7 +338,7 @@ SCALED = {"as given": SOFT, "uniformly scaled": "#1f5fa8", "time-optimal": "#d17
 
 def scaling_panels(study: Study) -> list[Panel]:
     """For each joint the torque of the motion and of its scaled versions, over time."""
-    paces = [("as given", study), *((v.name, v.study) for v in (study.evenly, study.fastest) if v.study is not None)]
+    paces = study.paces.items()
 
     def draw(axes: Axes, i: int) -> None:
         for name, at in paces:

@@ -429,18 +429,17 @@ def _inside(study: Study, i: int) -> str:
 def _scaling(study: Study, place: Place) -> str:
     """The effect of slowing down or speeding up the motion."""
     head = "<h3>Effect of scaling</h3>\n"
-    variants = [study.evenly, study.fastest]
-    if not any(v.study for v in variants):
-        why = dict.fromkeys(v.why_not for v in variants)
-        return head + f"<p class=soft>Not computed: {text('; '.join(why))}.</p>"
-    paces = {"as given": study} | {v.name: v.study for v in variants if v.study is not None}
+    paces, lost = study.paces, {name: why for name, why in study.scaled.items() if isinstance(why, str)}
+    if len(paces) == 1:
+        return head + f"<p class=soft>Not computed: {text('; '.join(dict.fromkeys(lost.values())))}.</p>"
     rows = [
         [text(word), number(at.sizing.duration), number(at.sizing.duration / study.sizing.duration), *_tightest(at)]
         for word, at in paces.items()
     ]
     columns = ["pace", "duration (s)", "c", "least margin", "of", "at (s)"]
-    lost = [f"{text(v.name.capitalize())}: not computed, {text(v.why_not)}." for v in variants if not v.study]
-    missing = "".join(f"<p class=soft>{words}</p>" for words in lost)
+    missing = "".join(
+        f"<p class=soft>{text(name.capitalize())}: not computed, {text(why)}.</p>" for name, why in lost.items()
+    )
     torque = study.sizing.torque
     by_joint: list[Column] = [("", "joint", [text(joint) for joint in study.arm.joint_names])]
     by_joint += [("peak torque", word, [number(x) for x in at.sizing.torque.peak]) for word, at in paces.items()]
@@ -472,10 +471,11 @@ def _downloads(study: Study, place: Place) -> str:
     ]
     if study.sizing.drives is not None:
         items.append(download(f"{stem}-drives.csv", "Drives", study.sizing.drives.csv()))
-    if (fastest := study.fastest.study) is not None:
+    if (fastest := study.paces.get("time-optimal")) is not None:
         values = _columns_of_motion(fastest)
-        file = f"{stem}-{study.fastest.name.replace(' ', '-')}.csv"
-        items.append(download(file, study.fastest.name.capitalize(), csv_text(list(values), list(values.values()))))
+        items.append(
+            download(f"{stem}-time-optimal.csv", "Time-optimal", csv_text(list(values), list(values.values())))
+        )
     return f'<h3 class="for-screen">Numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
 
 
