@@ -62,9 +62,7 @@ class IdentifyOptions(
         "Report the changes since an earlier result (--json); may be repeated, in chronological order.",
         metavar="FIT.json",
     )
-    payload_com: str | None = options.vector(
-        "Its centre of mass in the tip's frame, in m.", needs=("payload", options.NO_PAYLOAD)
-    )
+    payload_com: str | None = options.common("payload_com")
     output: str | None = option(
         "Save the calibrated arm: .toml or .urdf.", spelled="--output -o", metavar="OUT.toml", writes=()
     )

@@ -211,6 +211,11 @@ COMMON: dict[str, dict[str, Any]] = {
     "deg": {"help": "Angles of revolute joints are given in degrees.", "default": False},
     "example": {"help": "The motions of the book's example instead.", "metavar": "7.2"},
     "latex": {"help": "LaTeX (an align* of amsmath).", "default": False},
+    "payload_com": {
+        "help": "Its centre of mass in the tip's frame, in m.",
+        "metavar": '"x y z"',
+        "needs": ("payload", "gives the position of the payload, but --payload MASS is missing"),
+    },
     "resume": {"help": "Deprecated and without effect: an interrupted run starts from the beginning."},
     "row_rate": {
         "help": "Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.",
@@ -326,9 +331,6 @@ class LogReading:
         return {key: value for key, value in reading.items() if value is not None}
 
 
-NO_PAYLOAD = "gives the position of the payload, but --payload MASS is missing"
-
-
 @dataclass(frozen=True)
 class Load:
     """What the arm carries and exerts at its tip, and its limits; each command offers some of these."""
@@ -342,7 +344,7 @@ class Load:
         metavar='"fx fy fz mx my mz"',
     )
     payload: float | None = option("Mass held at the tip, in kg.", metavar="MASS")
-    payload_com: str | None = vector("Its centre of mass in the tip's frame, in m.", needs=("payload", NO_PAYLOAD))
+    payload_com: str | None = common("payload_com")
 
     @property
     def wrench(self) -> tuple[float, ...] | None:
