@@ -74,8 +74,10 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             if field is not None and declared(field).kind is None:  # else the command makes the value from it
                 check_value(spelling(field), value, declared(field))
         built = {kind: kind(**own) for kind, own in values.items() if kind is not None}
-        for group in built.values():
-            _check_needs(group)
+        for kind, parameter, field in offered:
+            other, words = ("", "") if field is None else declared(field).needs or ("", "")
+            if other and given[parameter.name] != field.default and values[kind].get(other) in (None, False):
+                raise DalembertError(f"{spelling(field)} {words}")
         _check_files([(field, given[parameter.name]) for _, parameter, field in offered], given.get("force", False))
         command(**values.get(None, {}), **{name: built[kind] for name, kind in groups.items()})
 
@@ -121,14 +123,6 @@ def spelling(field: Any) -> str:
 
 def _spellings(field: Any) -> list[str]:
     return (declared(field).spelled or f"--{field.name.rstrip('_').replace('_', '-')}").split()
-
-
-def _check_needs(group: Any) -> None:
-    """Raise an error for an option that is given without another one that it needs."""
-    for field in fields(group):
-        other, words = declared(field).needs or ("", "")
-        if other and getattr(group, field.name) != field.default and getattr(group, other) in (None, False):
-            raise DalembertError(f"{spelling(field)} {words}")
 
 
 def _check_files(given: list[tuple[Any, Any]], force: bool) -> None:
