@@ -202,7 +202,6 @@ COMMON: dict[str, dict[str, Any]] = {
         "help": "Work on a Dask cluster: the address of its scheduler, such as tcp://127.0.0.1:8786.",
         "metavar": "ADDRESS",
     },
-    "deg": {"help": "Angles of revolute joints are given in degrees.", "default": False},
     "example": {"help": "The motions of the book's example instead.", "metavar": "7.2"},
     "latex": {"help": "LaTeX (an align* of amsmath).", "default": False},
     "payload_com": {
@@ -211,10 +210,6 @@ COMMON: dict[str, dict[str, Any]] = {
         "needs": ("payload", "gives the position of the payload, but --payload MASS is missing"),
     },
     "resume": {"help": "Deprecated and without effect: an interrupted run starts from the beginning."},
-    "row_rate": {
-        "help": "Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.",
-        "metavar": "HZ",
-    },
     "task": {
         "help": "Directions of the tip, like xy or 'x y z'; default: the directions of its position that the arm can move.",
         "metavar": "ROWS",
@@ -225,7 +220,6 @@ COMMON: dict[str, dict[str, Any]] = {
         "the arm and the motion: also give the margins of robots within these tolerances. May be repeated.",
         "metavar": "mass=5%",
     },
-    "torques": {"help": "Also write tau1 …, as input for 'dalembert simulate --torque'.", "default": False},
 }
 
 

@@ -35,8 +35,10 @@ ORDER = (
 class RowOptions:
     """The rows of a motion that is written, and its file."""
 
-    rate: float | None = options.common("row_rate")
-    torques: bool = options.common("torques")
+    rate: float | None = option(
+        "Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.", metavar="HZ"
+    )
+    torques: bool = option("Also write tau1 …, as input for 'dalembert simulate --torque'.", False)
     output: str = options.written_to("MOTION.csv")
     force: bool = options.overwriting("MOTION.csv")
 
@@ -76,7 +78,7 @@ class PlanOptions(RowOptions, options.Load):
     hold: float | None = option("Dwell time at the end, and at via points.", metavar="SECONDS")
     back: bool = option("Return along the same path.", False)
     repeat: int = option("Repeat the motion N times; it must end where it starts.", 1, metavar="N")
-    deg: bool = options.common("deg")
+    deg: bool = option("Angles of revolute joints are given in degrees.", False)
 
 
 def plan(arm: ArmArgument, settings: Annotated[PlanOptions, ORDER], loading: Loading) -> None:
