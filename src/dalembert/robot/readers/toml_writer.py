@@ -277,7 +277,7 @@ def _either(when: list[str], same: Iterator[str], changed: Iterator[str]) -> Pie
 
 
 def _whole(robot: Robot, bodies: tuple[Body, ...]) -> Iterator[Piece]:
-    """A file with frames, in the order used by the"""
+    """A file with frames, in the order of :func:`sections`."""
     number = {joint.name: i for i, joint in enumerate(robot.tree_joints)}
     number |= {joint.child: number[joint.name] for joint in robot.tree_joints}
     at = places(robot)

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -88,13 +89,11 @@ def report_html(
     studies: Study | Sequence[Study],
     *,
     title: str | None = None,
-    author: str | None = None,
-    note: str | None = None,
-    date: str | datetime.date | None = None,
     progress: Progress | None = None,
+    **byline: Any,
 ) -> str:
-    """The page as text. All studies must belong to one arm."""
-    byline = Byline(author, date, note)
+    """The page as text, with author, note and date as for :func:`write_report`. All studies must belong to one arm."""
+    heading = Byline(**byline)
     studies = [studies] if isinstance(studies, Study) else studies
     given = studies if isinstance(studies, list | tuple) else [studies]
     if strange := [x for x in given if not isinstance(x, Study)]:
@@ -120,7 +119,9 @@ def report_html(
     links += [("equations", "Equations of motion")] if _has_equations(arm) else []
     source = f" · {arm.robot.source}" if arm.robot.source else ""
     facts = f"{arm.name}, {counted(arm.n, 'joint')} ({arm.robot.joint_letters}), {number(arm.robot.mass)} kg{source}"
-    return page(title, text(f"Dynamics report: {facts}"), [*links, ("words", "How to read this report")], parts, byline)
+    return page(
+        title, text(f"Dynamics report: {facts}"), [*links, ("words", "How to read this report")], parts, heading
+    )
 
 
 # -- the top -------------------------------------------------------------------------------------
