@@ -12,7 +12,7 @@ import pytest
 
 import dalembert as da
 from broken import felt
-from dalembert.views.documents.places import find, look_up
+from dalembert.views.documents.places import look_up
 from dalembert.views.documents.rows import (
     MapRow,
     MapSection,
@@ -158,41 +158,41 @@ def test_every_section_has_notebooks_and_every_notebook_a_section() -> None:
 
 def test_a_place_is_found_by_its_number_or_name() -> None:
     for place in ("7.31", "(7.31)", "S (7.31)", "s 7.31"):
-        assert [row.at for row in find(place)] == ["(7.31)"]
-    assert [row.at for row in find("7.32")] == ["(7.32)", "(7.32), properties"]
-    assert [row.place for row in find("m 2.11")] == ["M (2.11)"]
-    assert [row.at for row in find("problem 7.5")] == ["Fig. 7.16, Problem 7.5", "Problem 7.5, linear form"]
-    assert len(find("Fig. 7.6")) == 5
+        assert [row.at for row in look_up(place).rows] == ["(7.31)"]
+    assert [row.at for row in look_up("7.32").rows] == ["(7.32)", "(7.32), properties"]
+    assert [row.place for row in look_up("m 2.11").rows] == ["M (2.11)"]
+    assert [row.at for row in look_up("problem 7.5").rows] == ["Fig. 7.16, Problem 7.5", "Problem 7.5, linear form"]
+    assert len(look_up("Fig. 7.6").rows) == 5
     for place, same in (
         ("fig 7.6", "Fig. 7.6"), ("Figure 7.6", "Fig. 7.6"), ("eq. (7.32)", "7.32"), ("Equation 7.32", "7.32"),
         ("M fig. 1", "M Figure 1"), ("Problems 7.5", "Problem 7.5"), (" S  7.32 ", "7.32"), ("Sect. 7.3.3", "7.3.3"), ("§ 7.3.3", "7.3.3"),
         ("S7.45", "7.45"), ("M2.4", "M (2.4)"), ("Tab. 1", "M Table 1"), ("Prob. 7.1", "Problem 7.1"), ("Ex. 7.2", "Example 7.2"),
         ("§7.7", "Section 7.7"), ("sec. S 7.8", "section 7.8"), ("M4", "M section 4"),
     ):  # fmt: skip
-        assert find(place) == find(same), place
-    assert [row.at for row in find("Fig. 7.8, gravity")] == ["Fig. 7.8, gravity"]
+        assert look_up(place).rows == look_up(same).rows, place
+    assert [row.at for row in look_up("Fig. 7.8, gravity").rows] == ["Fig. 7.8, gravity"]
 
 
 def test_every_section_and_subsection_is_listed_by_its_number() -> None:
     for section in sections():
         number = section.title.split()[0]
-        assert find(f"{section.document} section {number}") == list(section.rows)
+        assert look_up(f"{section.document} section {number}").rows == section.rows
         assert look_up(f"section {number}").title.endswith(section.title)
         for title, rows_of_part in section.subsections:
-            assert find(f"{section.document} {title.split()[0]}") == list(rows_of_part) != []
-    assert [row.at for row in find("7.3.1")] == ["Fig. 7.3", "7.3.1 Jacobians", "7.3.1 model", "Problem 7.1"]
+            assert look_up(f"{section.document} {title.split()[0]}").rows == rows_of_part != ()
+    assert [row.at for row in look_up("7.3.1").rows] == ["Fig. 7.3", "7.3.1 Jacobians", "7.3.1 model", "Problem 7.1"]
     equation = look_up("7.6")
     assert [row.at for row in equation.rows] == ["(7.6), (7.7)"] and equation.also.startswith("S 7.6 Direct")
     assert look_up("M 4").title.startswith("M 4 Generalized") and not look_up("7.32").also
 
 
 def test_words_are_searched_and_numbers_are_not() -> None:
-    assert {"(7.45)", "7.3.2 Christoffel symbols"} < {row.at for row in find("christoffel")}
-    assert {row.subsection for row in find("parallelogram")} == {"7.3.3 Parallelogram arm"}
-    assert find("symbols Christoffel") == find("Christoffel symbols") != []
+    assert {"(7.45)", "7.3.2 Christoffel symbols"} < {row.at for row in look_up("christoffel").rows}
+    assert {row.subsection for row in look_up("parallelogram").rows} == {"7.3.3 Parallelogram arm"}
+    assert look_up("symbols Christoffel").rows == look_up("Christoffel symbols").rows != ()
     for nothing in ("nonsense", "7.150", "Problem 7.12", "section 9.1", "equation 7.3.3", "7.122-7.120", ""):
         with pytest.raises(da.DalembertError, match="is not an entry of the two documents"):
-            find(nothing)
+            look_up(nothing)
 
 
 def test_every_row_names_a_notebook_and_a_page_that_exist() -> None:
@@ -203,13 +203,16 @@ def test_every_row_names_a_notebook_and_a_page_that_exist() -> None:
         slugs = {re.sub(r"[^a-z0-9 _-]", "", heading.casefold()).replace(" ", "-") for heading in headings}
         assert not anchor or anchor in slugs, row.place
         assert row.notebooks and all((REPOSITORY / notebook).exists() for notebook in row.notebooks)
-    assert "S7.3.3" in find("7.3.3 gravity")[0].notebooks[0] and "S7.3.1" in find("Problem 7.5")[0].notebooks[0]
+    assert (
+        "S7.3.3" in look_up("7.3.3 gravity").rows[0].notebooks[0]
+        and "S7.3.1" in look_up("Problem 7.5").rows[0].notebooks[0]
+    )
 
 
 def test_a_script_runs_by_itself() -> None:
     """One with letters of the page, and one that names none of them."""
     for place in ("7.39", "Problem 7.11"):
-        program = script(find(place)[0])
+        program = script(look_up(place).rows[0])
         lines = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         ).stdout.splitlines()

@@ -217,9 +217,9 @@ def test_a_line_with_fewer_points_stays_where_it_was(seed: int) -> None:
 
 def test_sections_are_a_list_that_can_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [section.__name__ for section in SECTIONS].index("_sizing") < len(SECTIONS) - 1
-    more = (lambda study, place: f"<h3>{place.name} of {study.title}</h3>",)
+    more = (lambda study, place: f"<h3>{place.keywords['prefix']} of {study.title}</h3>",)
     monkeypatch.setattr("dalembert.views.report.report_page.SECTIONS", more)
-    assert "<h3>m1 of Swing</h3>" in report_html(
+    assert "<h3>m1- of Swing</h3>" in report_html(
         study(da.load("pendulum"), da.polynomial([0], [1], 1.0), title="Swing")
     )
 
@@ -344,12 +344,11 @@ def test_scaling_is_told_with_its_factor() -> None:
     arm = da.load("planar-2r")
     motion = da.triangular([-1.4, 2.9], [0.3, 1.2], duration=0.3)
     made = study(arm, motion)
-    evenly, fastest = made.evenly.study, made.fastest.study
-    assert evenly is not None and fastest is not None
+    _, evenly, fastest = made.paces.values()
     assert fastest.sizing.duration <= evenly.sizing.duration
     assert max(evenly.sizing.torque.used) == pytest.approx(1.0, abs=1e-3)
     pushed = study(arm, motion, tip_wrench=(1, 0, 0, 0, 0, 0))
-    assert pushed.evenly.study is None and "tip" in pushed.evenly.why_not
+    assert list(pushed.paces) == ["as given"] and "tip" in str(pushed.scaled["uniformly scaled"])
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -360,7 +359,7 @@ def test_long_motions_are_thinned_and_keep_their_peaks() -> None:
     qdd = -q.copy()
     qdd[12_345, 0] = 40.0  # a spike at one instant only
     made = study(arm, MotionTable(t, q, np.cos(t)[:, None], qdd))
-    assert made.thinned and len(made.rows) < 1100 and 12_345 in made.rows
+    assert len(made.rows) < 1100 and 12_345 in made.rows
     assert made.sizing.torque.at[0] == t[12_345]
     shown = report_html([made])
     assert "of 50,001 samples are drawn" in shown and len(shown) < 1_000_000

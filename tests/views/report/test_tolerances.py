@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import dalembert as da
 from dalembert.views.cli.options import tolerances_of
 from dalembert.views.report.figures import alone
+from dalembert.views.report.html import grid
 from dalembert.views.report.plots import monte_carlo_panels
-from dalembert.views.report.report_page import SectionPlace, _tolerances
+from dalembert.views.report.report_page import _tolerances
 
 MOTION = da.triangular([0.1, 0.2], [0.6, -0.3], duration=1.0)
 
@@ -39,7 +42,7 @@ def test_mistakes_are_named(option, says):
 
 def test_the_page_shows_quantiles_and_lights():
     arm = da.load("planar-2r")
-    place = SectionPlace("m1", "of planar-2r", "two")
+    place = partial(grid, prefix="m1-", about="of planar-2r")
     assert _tolerances(da.study(arm, MOTION), place) == ""
     page = _tolerances(da.study(arm, MOTION, tolerances={"mass": 0.1, "payload": (0.0, 50.0)}), place)
     drawn = da.monte_carlo(arm, MOTION, {"mass": 0.1, "payload": (0.0, 50.0)})

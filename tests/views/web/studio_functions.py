@@ -40,7 +40,7 @@ def fail(tell: Any) -> None:
 
 
 def read_confined(tell: Any, folder: str, path: str) -> str:
-    confine([Path(folder)])
+    confine(folder)
     try:
         return Path(path).read_text()
     except PermissionError as error:
@@ -48,14 +48,14 @@ def read_confined(tell: Any, folder: str, path: str) -> str:
 
 
 def meshes_confined(tell: Any, folder: str, path: str) -> tuple[int, list[str]]:
-    confine([Path(folder)])
+    confine(folder)
     data, notes = shapes_of(load_robot(path))
     return len(data["meshes"]), notes
 
 
 def kept_confined(tell: Any, folder: str) -> list[str]:
     """What is said about the cache while kernels of an arm nobody has had before are made and kept."""
-    confine([Path(folder)])
+    confine(folder)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Arm(load_robot("pendulum").replace(gravity=(0.0, -time.time(), 0.0))).gravity_torque([0.1])

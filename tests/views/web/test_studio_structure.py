@@ -10,9 +10,8 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import DalembertError
-from dalembert.robot.model.loop_lengths import loop_lengths
 from dalembert.views.studio.fields import StudioRequest, request
-from dalembert.views.studio.structure import Structure, described
+from dalembert.views.studio.structure import Structure, described, loop_lengths
 
 
 def near(mine: da.Arm, theirs: da.Arm) -> bool:

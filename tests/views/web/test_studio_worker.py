@@ -25,7 +25,7 @@ def quiet(words: str, fraction: float) -> None:
 
 def waited(jobs: Jobs, kind: str = "timing") -> dict[str, object]:
     end = time.monotonic() + 60
-    while (job := jobs.data(kind)) is not None and job["state"] == "running" and time.monotonic() < end:
+    while (job := jobs.data().get(kind)) is not None and job["state"] == "running" and time.monotonic() < end:
         time.sleep(0.01)
     assert job is not None
     return job

@@ -204,6 +204,13 @@ def rotor_body(mass: Scalar, position: VecLike, axis: VecLike, axial: Scalar, tr
     return Inertia(mass, position, axial * along + transverse * (IDENTITY - along))
 
 
+def rotor_at_rest(rotor: Rotor, position: VecLike, axis: VecLike) -> Inertia:
+    """What a rotor adds to the link that carries it; a reflected one only its mass."""
+    return rotor_body(
+        rotor.mass, position, axis, *((0.0, 0.0) if rotor.reflected else (rotor.inertia, rotor.transverse))
+    )
+
+
 def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
     """{link: (body that it is part of, −1 for the base; placement of its frame on that body)}."""
     at: dict[str, tuple[int, Placement]] = {robot.root: (-1, Placement())}
@@ -266,9 +273,8 @@ def mechanism(robot: Robot) -> Mechanism:
         viscous, coulomb = joint.friction.viscous, joint.friction.coulomb
         if joint.rotor is not None:
             gear = rotor.gear
-            still = (0.0, 0.0) if rotor.reflected else (rotor.inertia, rotor.transverse)
             if parent >= 0:
-                augmented[parent] = augmented[parent] + rotor_body(rotor.mass, position, axis, *still)
+                augmented[parent] = augmented[parent] + rotor_at_rest(rotor, position, axis)
             viscous = viscous + gear * gear * rotor.viscous
             forward, backward = rotor.coulomb if gear > 0 else rotor.coulomb[::-1]
             coulomb = (coulomb[0] + abs(gear) * forward, coulomb[1] + abs(gear) * backward)

@@ -27,11 +27,7 @@ def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] 
     A mesh whose triangles all face inwards encloses the same body as one whose triangles face outwards.
     """
     path = mesh_path(file, Path(folder))
-    with open_bounded(path, MESH_BYTES, "mesh", RobotError):  # a regular file of admissible size
-        about, arrays = ask(
-            "dalembert.robot.model.meshes:enclosed", {"path": str(path), "scale": list(map(float, scale))},
-            where=str(path), reader="trimesh", error=RobotError,
-        )  # fmt: skip
+    about, arrays = ask_trimesh("dalembert.robot.model.meshes:enclosed", path, scale=list(map(float, scale)))
     if about["largest"] > LONGEST:
         raise RobotError(
             f"{path}: the mesh is {about['largest']:g} m long, which looks like millimetres; load it with the scale "
@@ -49,6 +45,12 @@ def mesh_body(file: str, scale: Sequence[float], folder: str | os.PathLike[str] 
             "cylinder, sphere or capsule instead"
         )
     return Inertia(about["volume"], tuple(arrays["centre"].tolist()), arrays["tensor"].tolist())
+
+
+def ask_trimesh(function: str, path: Path, **question: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a function of the helper process finds out about a mesh file."""
+    with open_bounded(path, MESH_BYTES, "mesh", RobotError):  # a regular file of admissible size
+        return ask(function, {"path": str(path), **question}, where=str(path), reader="trimesh", error=RobotError)
 
 
 def enclosed(path: str, scale: list[float]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -14,7 +14,7 @@ from dalembert.base.wording import nearest, shown, some
 from dalembert.errors import RobotError
 from dalembert.robot.model.joint_couplings import Coupling, followers, in_order
 from dalembert.robot.model.loop_joints import Loop, joints_around, links_behind, path_to
-from dalembert.robot.model.mechanism import rotor_body
+from dalembert.robot.model.mechanism import rotor_at_rest
 from dalembert.robot.model.multi_dof_joints import parts_of
 from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import Joint, Link, Robot
@@ -130,13 +130,11 @@ def _within(joint: Joint, x: float) -> bool:
 
 def _still_rotor(joint: Joint) -> Link | None:
     """The rotor of a locked joint as a body in the axes of the link that carries it; None if it has no mass."""
-    rotor = joint.rotor
-    if rotor is None:
+    if (rotor := joint.rotor) is None:
         return None
     axis = joint.placement.direction(joint.axis) if rotor.axis is None else rotor.axis
     position = joint.placement.translation if rotor.position is None else rotor.position
-    still = (0.0, 0.0) if rotor.reflected else (rotor.inertia, rotor.transverse)
-    body = rotor_body(rotor.mass, position, axis, *still)
+    body = rotor_at_rest(rotor, position, axis)
     return None if body.is_zero else Link(f"{joint.name}:rotor", body, physical=body.impossible() is None)
 
 

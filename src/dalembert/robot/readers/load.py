@@ -176,12 +176,15 @@ def _xml_kind(path: Path) -> str:
 
 
 def save_robot(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Write a robot to a .toml or .urdf file, according to the suffix."""
-    from dalembert.base.files import check_writable
-    from dalembert.robot.readers.toml_writer import save_text
+    """Write a robot to a .toml or .urdf file, as a whole or not at all, with mesh paths relative to its folder."""
+    from dalembert.base.files import check_writable, whole_file
+    from dalembert.robot.readers.urdf_parts import with_meshes_seen_from
 
     check_writable(path, overwrite=overwrite, error=RobotError)
     suffix = Path(path).suffix.lower()
     if suffix not in (".toml", ".urdf"):
         raise RobotError(f"{path}: robots can be written to .toml and .urdf files, not to '{suffix}'")
-    save_text(resolve_name(f"dalembert.robot.readers.{suffix[1:]}_writer:write_{suffix[1:]}"), robot, path)
+    write = resolve_name(f"dalembert.robot.readers.{suffix[1:]}_writer:write_{suffix[1:]}")
+    text = write(with_meshes_seen_from(robot, Path(path).parent))
+    with whole_file(path, overwrite=True, error=RobotError) as file:
+        file.write(text)

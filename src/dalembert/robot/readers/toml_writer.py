@@ -14,15 +14,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from dalembert.base.algebra.vectors import IDENTITY, NULL, ZERO, Z
-from dalembert.base.files import whole_file
 from dalembert.base.tables.units import LONGEST, WIDEST, parse_angle
 from dalembert.base.wording import shown
 from dalembert.errors import RobotError
@@ -34,7 +31,6 @@ from dalembert.robot.model.placement import Placement
 from dalembert.robot.model.robot import STANDARD_GRAVITY, Joint, Link, Robot
 from dalembert.robot.model.shapes import Shape
 from dalembert.robot.readers.dh import Row, rows_of
-from dalembert.robot.readers.urdf_parts import with_meshes_seen_from
 
 Fields = dict[str, Any]  # key: value, in file order; None values are not written
 Lines = Iterator[str]
@@ -47,13 +43,6 @@ def write_toml(robot: Robot) -> str:
     convention, rows = (rows_of(robot) if _is_numeric(robot) else None) or ("frames", None)
     tables = (section(header, values) for header, values, _ in sections(robot, rows))
     return "\n".join([*head_lines(robot, convention), *chain.from_iterable(tables), ""])
-
-
-def save_text(write: Callable[[Robot], str], robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the text of a robot to a file as a whole or not at all, with mesh paths relative to its folder."""
-    text = write(with_meshes_seen_from(robot, Path(path).parent))
-    with whole_file(path, overwrite=True, error=RobotError) as file:
-        file.write(text)
 
 
 def _is_numeric(robot: Robot) -> bool:
@@ -288,7 +277,7 @@ def _either(when: list[str], same: Iterator[str], changed: Iterator[str]) -> Pie
 
 
 def _whole(robot: Robot, bodies: tuple[Body, ...]) -> Iterator[Piece]:
-    """A file with frames, in the order used by the"""
+    """A file with frames, in the order of :func:`sections`."""
     number = {joint.name: i for i, joint in enumerate(robot.tree_joints)}
     number |= {joint.child: number[joint.name] for joint in robot.tree_joints}
     at = places(robot)

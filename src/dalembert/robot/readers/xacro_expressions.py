@@ -234,7 +234,10 @@ class _Evaluation:
 
     def value(self, node: ast.AST) -> Any:
         """The value of a node: plain data, as :func:`size` checks."""
-        result = self.reference(node)
+        return self.plain(self.reference(node))
+
+    def plain(self, result: Any) -> Any:
+        """The result, refused if it is not plain data."""
         self.expressions.spend(size(result))
         return result
 
@@ -338,7 +341,7 @@ class _Evaluation:
             owner = self.reference(node.func.value)
             method = METHODS.get(type(owner), {}).get(node.func.attr)
             if method is not None:
-                return self.result(method, [owner, *self.spread(node.args)], self.options(node))
+                return self.plain(method(owner, *self.spread(node.args), **self.options(node)))
             function = self.item(owner, node.func.attr)
         else:
             function = self.reference(node.func)
@@ -348,13 +351,7 @@ class _Evaluation:
             return self.mapped(node)
         if function is isinstance:
             return self.is_instance(node)
-        return self.result(function, self.spread(node.args), self.options(node))
-
-    def result(self, function: Function, arguments: list[Any], options: Mapping[str, Any]) -> Any:
-        """The value of a function, refused if it is not plain data."""
-        result = function(*arguments, **options)
-        self.expressions.spend(size(result))
-        return result
+        return self.plain(function(*self.spread(node.args), **self.options(node)))
 
     def spread(self, nodes: list[ast.expr]) -> list[Any]:
         """The values of several nodes; those with a star are lists of values."""
@@ -372,7 +369,7 @@ class _Evaluation:
         if not callable(function) or function in (map, isinstance) or node.keywords:
             raise _unknown("map")
         rows = zip(*(self.value(x) for x in node.args[1:]), strict=False)
-        return [self.result(function, list(row), {}) for row in rows]
+        return [self.plain(function(*row)) for row in rows]
 
     def is_instance(self, node: ast.Call) -> bool:
         """Whether a value is of a type, or of one of several."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from dalembert.base.environment.progress import Bar
 from dalembert.base.files import whole_file
@@ -15,37 +14,33 @@ from dalembert.errors import DalembertError
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, AtTip, Loading, MotionArgument, Reading
 from dalembert.views.cli.terminal import plain, print_table, say, tell
-from dalembert.views.cli.torques import check_source, motions_of
-
-
-@dataclass(frozen=True)
-class OmissionOptions:
-    """Which terms are omitted, and the files that are written."""
-
-    example: str | None = options.common("example")
-    drop: str | None = option(
-        "Terms to omit: coriolis, centrifugal, off-diagonal, rotor-coupling, rotational, translational.",
-        metavar='"NAME …"',
-    )
-    small: float | None = option(
-        "Also omit the least important parameters, up to this share of every RMS torque: 0.01.", metavar="SHARE"
-    )
-    output: str | None = option(
-        "Write the table, one line per omission and joint; '-' is the screen.", spelled="--output -o", metavar="OUT.csv",
-        writes=(".csv", ".txt"),
-    )  # fmt: skip
-    save: str | None = option(
-        "Write the approximate model that results from --drop and --small.", metavar="MODEL.toml", writes=options.ROBOTS
-    )
-    plot: str | None = options.plotting("Write a figure")
-    force: bool = options.overwriting()
+from dalembert.views.cli.torques import motions_of
 
 
 def approximate(
     arm: ArmArgument,
     *,
     motion: MotionArgument = None,
-    settings: OmissionOptions,
+    example: str | None = options.common("example"),
+    drop: str = option(
+        "Terms to omit: coriolis, centrifugal, off-diagonal, rotor-coupling, rotational, translational.",
+        "",
+        metavar='"NAME …"',
+    ),
+    small: float | None = option(
+        "Also omit the least important parameters, up to this share of every RMS torque: 0.01.", metavar="SHARE"
+    ),
+    output: str | None = option(
+        "Write the table, one line per omission and joint; '-' is the screen.",
+        spelled="--output -o",
+        metavar="OUT.csv",
+        writes=(".csv", ".txt"),
+    ),
+    save: str | None = option(
+        "Write the approximate model that results from --drop and --small.", metavar="MODEL.toml", writes=options.ROBOTS
+    ),
+    plot: str | None = options.plotting("Write a figure"),
+    force: bool = options.overwriting(),
     reading: Reading,
     load: AtTip,
     loading: Loading,
@@ -55,17 +50,15 @@ def approximate(
     The columns of the joints give the RMS of the omitted torque as a share of the RMS torque; the operations are those
     of the compiled inverse and direct dynamics. MOTION.csv is read as by 'dalembert torques'.
     """
-    names = tuple(re.split(r"[\s,+]+", settings.drop.strip())) if settings.drop and settings.drop.strip() else ()
-    output, save, small, force = settings.output, settings.save, settings.small, settings.force
+    names = tuple(filter(None, re.split(r"[\s,+]+", drop)))
     paths = None if motion is None else [motion]
-    check_source(paths, settings.example, "errors are computed along a motion")
     if save is not None and not names and small is None:
         raise DalembertError(f"--save {save} writes an approximate model; choose what it omits by --drop or --small")
-    if small is not None and settings.example is not None:
+    if small is not None and example is not None:
         raise DalembertError("--small needs one motion: give MOTION.csv")
     wrench, loaded = load.wrench, options.load(arm, loading, load)
     less = loaded.approximate(names)  # names are checked before the motion is read
-    titled = motions_of(loaded, paths, settings.example, reading, as_table=True)
+    titled = motions_of(loaded, paths, example, reading, needed="errors are computed along a motion")
     motions = [(title, moving) for title, _, moving in titled]
     from dalembert.work.analysis.negligible_terms import DROPS, omissions
 
@@ -88,7 +81,7 @@ def approximate(
         lines = [{"motion": title, **row} for title, study in studies for row in study.table()]
         with nullcontext(sys.stdout) if output == "-" else whole_file(output, overwrite=force) as file:
             file.write(csv_text(lines))
-    if settings.plot is not None:
+    if plot is not None:
         from dalembert.views.report.figures import omission_figure
 
-        options.save_plot(omission_figure(dict(studies)), settings.plot, force=force)
+        options.save_plot(omission_figure(dict(studies)), plot, force=force)

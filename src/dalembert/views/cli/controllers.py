@@ -50,11 +50,8 @@ class ControllerOptions:
 
     def law_of(self, motion: Any, known: da.Arm | None, *, open_gains: bool = False, **servo: Any) -> Any:
         """The controller with its gains; a servo may have ``open_gains``, and further arguments of its own."""
-        control, given, gains = (
-            (self.control or "computed").removesuffix("-torque"),
-            self.given_gains,
-            list[Any](),
-        )  # by either name
+        control, given = (self.control or "computed").removesuffix("-torque"), self.given_gains  # by either name
+        gains: list[Any] = []
         for name in given:
             if name not in GAINS[control]:
                 takes = ", ".join(f"--{x}" for x in GAINS[control])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import dalembert as da
@@ -25,49 +24,46 @@ KINDS: dict[Kind, str] = {
 }
 
 
-@dataclass(frozen=True)
-class CapabilityOptions:
-    """The configuration and the capability that are shown."""
-
-    q: str = option("The configuration (rad; m if prismatic).", REQUIRED, metavar='"q1 … qn"', show_default=False)
-    kind: Kind = option("Accelerations, velocities, forces, or forces in addition to the arm's weight.", "dynamic")
-    task: str | None = options.common("task")
-    limits: str | None = options.common("capability_limits")
+def ellipsoid(
+    arm: ArmArgument,
+    *,
+    q: str = option("The configuration (rad; m if prismatic).", REQUIRED, metavar='"q1 … qn"', show_default=False),
+    kind: Kind = option("Accelerations, velocities, forces, or forces in addition to the arm's weight.", "dynamic"),
+    task: str | None = options.common("task"),
+    limits: str | None = options.common("capability_limits"),
     redundancy: options.Redundancy = option(
         "Redundant joints: least accelerations, dynamically consistent, or everything that is possible.",
         "pseudo-inverse",
-    )
-    gravity: bool = option("Whether gravity shifts the centre.", True)
-    as_json: bool = options.common("as_json")
-    plot: str | None = options.plotting("Write the picture", spelled="--plot -o")
-    force: bool = options.overwriting("OUT.png")
-
-
-def ellipsoid(arm: ArmArgument, settings: CapabilityOptions, loading: Loading) -> None:
+    ),
+    gravity: bool = option("Whether gravity shifts the centre.", True),
+    as_json: bool = options.common("as_json"),
+    plot: str | None = options.plotting("Write the picture", spelled="--plot -o"),
+    force: bool = options.overwriting("OUT.png"),
+    loading: Loading,
+) -> None:
     """Show the dynamic manipulability ellipsoid: the acceleration capability of the end effector in one configuration."""
     import numpy as np
 
     from dalembert.work.analysis import ellipsoid as shapes
 
     loaded = options.load(arm, loading)
-    at = options.row_of("--q", settings.q, "q", loaded.n)
-    kind, task = settings.kind, settings.task
-    size = limits_of(loaded, settings.limits, "velocity" if kind == "velocity" else "effort")
+    at = options.row_of("--q", q, "q", loaded.n)
+    size = limits_of(loaded, limits, "velocity" if kind == "velocity" else "effort")
     exact: Polytope | None = None
     if kind == "dynamic":
-        shape = loaded.dynamic_manipulability(at, size, task, redundancy=settings.redundancy, gravity=settings.gravity)
+        shape = loaded.dynamic_manipulability(at, size, task, redundancy=redundancy, gravity=gravity)
         if size is not None:
-            exact = loaded.acceleration_polytope(at, size, task, gravity=settings.gravity)
+            exact = loaded.acceleration_polytope(at, size, task, gravity=gravity)
     else:
         shape = getattr(shapes, f"{kind}_manipulability")(loaded, at, size, task)
     if not np.isfinite(shape.radii).all():
         raise DalembertError(f"arm '{loaded.name}' cannot hold still in this configuration with these torque limits")
-    if settings.as_json:
+    if as_json:
         print_json(finite(as_data(loaded, at, shape, exact)))
     else:
         _print(loaded, at, shape, exact, kind, size)
-    if settings.plot is not None:
-        options.save_plot(shape.plot(exact), settings.plot, force=settings.force)
+    if plot is not None:
+        options.save_plot(shape.plot(exact), plot, force=force)
 
 
 def limits_of(arm: da.Arm, text: str | None, kind: str) -> Any:

@@ -11,7 +11,7 @@ from typer import Argument
 
 import dalembert as da
 from dalembert.base.environment.progress import Bar
-from dalembert.base.files import HTML
+from dalembert.base.files import HTML, whole_file
 from dalembert.base.options import option
 from dalembert.errors import DalembertError
 from dalembert.views.cli import options
@@ -62,9 +62,7 @@ class IdentifyOptions(
         "Report the changes since an earlier result (--json); may be repeated, in chronological order.",
         metavar="FIT.json",
     )
-    payload_com: str | None = options.vector(
-        "Its centre of mass in the tip's frame, in m.", needs=("payload", options.NO_PAYLOAD)
-    )
+    payload_com: str | None = options.common("payload_com")
     output: str | None = option(
         "Save the calibrated arm: .toml or .urdf.", spelled="--output -o", metavar="OUT.toml", writes=()
     )
@@ -163,11 +161,10 @@ def identify(
     if settings.table is not None:
         fit.save(settings.table, compared, overwrite=settings.force)
     if settings.report is not None:
-        from dalembert.views.report.identification import write_identification
+        from dalembert.views.report.identification import identification_html
 
-        heading: dict[str, Any] = {**settings.heading, "compared": compared, "overwrite": settings.force}
-        with Bar("writing the report") as bar:
-            write_identification(settings.report, fit, **heading, progress=bar)
+        with Bar("writing the report") as bar, whole_file(settings.report, overwrite=settings.force) as file:
+            file.write(identification_html(fit, bar, compared=compared, **settings.heading))
         say("note", f"the report is in {settings.report}")
 
 

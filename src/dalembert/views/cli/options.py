@@ -24,7 +24,7 @@ from typer import Argument
 
 import dalembert as da
 from dalembert.base.environment.extras import extra
-from dalembert.base.files import HTML, check_writable, whole_binary_file
+from dalembert.base.files import check_writable, whole_binary_file
 from dalembert.base.options import check_value, declared, option
 from dalembert.errors import DalembertError
 from dalembert.views.cli.terminal import plain, say, saying_warnings, tell
@@ -74,8 +74,10 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             if field is not None and declared(field).kind is None:  # else the command makes the value from it
                 check_value(spelling(field), value, declared(field))
         built = {kind: kind(**own) for kind, own in values.items() if kind is not None}
-        for group in built.values():
-            _check_needs(group)
+        for kind, parameter, field in offered:
+            other, words = ("", "") if field is None else declared(field).needs or ("", "")
+            if other and given[parameter.name] != field.default and values[kind].get(other) in (None, False):
+                raise DalembertError(f"{spelling(field)} {words}")
         _check_files([(field, given[parameter.name]) for _, parameter, field in offered], given.get("force", False))
         command(**values.get(None, {}), **{name: built[kind] for name, kind in groups.items()})
 
@@ -121,14 +123,6 @@ def spelling(field: Any) -> str:
 
 def _spellings(field: Any) -> list[str]:
     return (declared(field).spelled or f"--{field.name.rstrip('_').replace('_', '-')}").split()
-
-
-def _check_needs(group: Any) -> None:
-    """Raise an error for an option that is given without another one that it needs."""
-    for field in fields(group):
-        other, words = declared(field).needs or ("", "")
-        if other and getattr(group, field.name) != field.default and getattr(group, other) in (None, False):
-            raise DalembertError(f"{spelling(field)} {words}")
 
 
 def _check_files(given: list[tuple[Any, Any]], force: bool) -> None:
@@ -182,11 +176,6 @@ def plotting(help: str, default: str | None = None, spelled: str = "", metavar: 
     return option(f"{help}: .png, .svg or .pdf.", default, spelled=spelled, metavar=metavar, writes=FIGURES)
 
 
-def page_file(name: str) -> Any:
-    """The option ``--out`` of a command that writes a page."""
-    return option("The file for the page.", Path(name), spelled="--out -o", metavar="OUT.html", writes=HTML)
-
-
 def joint_row(help: str, letter: str = "q", spelled: str = "") -> Any:
     """An option that takes one number per joint."""
     return option(help, metavar=f'"{letter}1 … {letter}n"', spelled=spelled)
@@ -213,14 +202,14 @@ COMMON: dict[str, dict[str, Any]] = {
         "help": "Work on a Dask cluster: the address of its scheduler, such as tcp://127.0.0.1:8786.",
         "metavar": "ADDRESS",
     },
-    "deg": {"help": "Angles of revolute joints are given in degrees.", "default": False},
     "example": {"help": "The motions of the book's example instead.", "metavar": "7.2"},
     "latex": {"help": "LaTeX (an align* of amsmath).", "default": False},
-    "resume": {"help": "Deprecated and without effect: an interrupted run starts from the beginning."},
-    "row_rate": {
-        "help": "Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.",
-        "metavar": "HZ",
+    "payload_com": {
+        "help": "Its centre of mass in the tip's frame, in m.",
+        "metavar": '"x y z"',
+        "needs": ("payload", "gives the position of the payload, but --payload MASS is missing"),
     },
+    "resume": {"help": "Deprecated and without effect: an interrupted run starts from the beginning."},
     "task": {
         "help": "Directions of the tip, like xy or 'x y z'; default: the directions of its position that the arm can move.",
         "metavar": "ROWS",
@@ -231,7 +220,6 @@ COMMON: dict[str, dict[str, Any]] = {
         "the arm and the motion: also give the margins of robots within these tolerances. May be repeated.",
         "metavar": "mass=5%",
     },
-    "torques": {"help": "Also write tau1 …, as input for 'dalembert simulate --torque'.", "default": False},
 }
 
 
@@ -331,9 +319,6 @@ class LogReading:
         return {key: value for key, value in reading.items() if value is not None}
 
 
-NO_PAYLOAD = "gives the position of the payload, but --payload MASS is missing"
-
-
 @dataclass(frozen=True)
 class Load:
     """What the arm carries and exerts at its tip, and its limits; each command offers some of these."""
@@ -347,7 +332,7 @@ class Load:
         metavar='"fx fy fz mx my mz"',
     )
     payload: float | None = option("Mass held at the tip, in kg.", metavar="MASS")
-    payload_com: str | None = vector("Its centre of mass in the tip's frame, in m.", needs=("payload", NO_PAYLOAD))
+    payload_com: str | None = common("payload_com")
 
     @property
     def wrench(self) -> tuple[float, ...] | None:

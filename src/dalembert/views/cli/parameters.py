@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalembert.base.options import option
@@ -17,19 +16,18 @@ if TYPE_CHECKING:
     from dalembert.work.identification.fitting.base_parameters import BaseParameters
 
 
-@dataclass(frozen=True)
-class ParameterOptions:
-    """Which parameters are shown, and how."""
-
-    symbols: bool = option("Use letters for lengths, gear ratios and gravity.", False)
-    latex: bool = options.common("latex")
-    inertial: bool = option("Links only: no rotors, no friction.", False)
-    nonzero: bool = option("Only parameters that are nonzero in the arm.", False)
-    two_sided: bool = option("One Coulomb level per direction.", False)
-    offset: bool = option("A constant torque for every joint.", False)
-
-
-def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, loading: Loading) -> None:
+def parameters(
+    arm: ArmArgument,
+    *,
+    symbols: bool = option("Use letters for lengths, gear ratios and gravity.", False),
+    latex: bool = options.common("latex"),
+    inertial: bool = option("Links only: no rotors, no friction.", False),
+    nonzero: bool = option("Only parameters that are nonzero in the arm.", False),
+    two_sided: bool = option("One Coulomb level per direction.", False),
+    offset: bool = option("A constant torque for every joint.", False),
+    load: Payload,
+    loading: Loading,
+) -> None:
     """Show what can be identified: the base parameters as formulas of the standard parameters."""
     from dalembert.work.analysis.base_formulas import (
         SymbolicBaseParameters,
@@ -40,17 +38,12 @@ def parameters(arm: ArmArgument, settings: ParameterOptions, load: Payload, load
     from dalembert.work.identification.fitting.base_parameters import base_parameters
     from dalembert.work.identification.fitting.parameter_set import FRICTION, ParameterSet
 
-    symbols, latex, inertial = settings.symbols, settings.latex, settings.inertial
-    if inertial and settings.two_sided:
+    if inertial and two_sided:
         raise DalembertError("--inertial excludes friction, --two-sided includes it; choose one")
     loaded = options.load(arm, loading, load)
     further: dict[str, Any] = {"friction": (), "terms": (), "rotor": False} if inertial else {"friction": FRICTION}
-    further |= {
-        "two_sided": settings.two_sided,
-        "offset": settings.offset,
-        "only": "nonzero" if settings.nonzero else None,
-    }
-    parameter_set = ParameterSet(loaded, **further)
+    only = "nonzero" if nonzero else None
+    parameter_set = ParameterSet(loaded, **further, two_sided=two_sided, offset=offset, only=only)
     base: BaseParameters | SymbolicBaseParameters
     if not (symbols or latex) and (loaded.passive_names or not all(map(has_formula, parameter_set.members))):
         base = base_parameters(parameter_set)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,26 +20,6 @@ if TYPE_CHECKING:
     from dalembert.work.payload.payload_fit import Payload
 
 
-@dataclass(frozen=True)
-class PayloadFitOptions:
-    """The sources of a payload's parameters, and the file of the arm with it."""
-
-    gain_deviation: str | None = option(
-        "Relative uncertainty of --gains: one number or one per joint; 0.1 by default; 0: exact.", metavar="SHARE"
-    )
-    arm_deviation: float = option(
-        "Relative uncertainty of the arm's own masses: use its weight as a source of gains.", 0.2, metavar="SHARE"
-    )
-    reference: str | None = option("Torques of the controller's model in UNLOADED, for drive gains.", metavar="NAME")
-    wrench: str | None = option("The name of the wrench in the log.", metavar="NAME")
-    sensor: str | None = option("The pose of the wrist sensor at the tip (m, rad).", metavar='"x y z roll pitch yaw"')
-    reaction: bool = option("The sensor measures the wrench that the load exerts on the flange.", False)
-    parameters: Literal["body", "mass-com"] = option("All ten parameters, or mass and centre of mass.", "body")
-    cutoff: float | None = option("Cut-off of the low-pass filter; default: chosen from the motion.", metavar="HZ")
-    save: Path | None = option("Write the arm with its load.", metavar="ARM.toml", writes=options.ROBOTS)
-    force: bool = options.overwriting("ARM.toml")
-
-
 def payload(
     arm: ArmArgument,
     log: Annotated[
@@ -52,7 +31,20 @@ def payload(
     *,
     loaded: Annotated[Path | None, Argument(metavar="[LOADED]", help="A run with the load.")] = None,
     logs: LogReading,
-    settings: PayloadFitOptions,
+    gain_deviation: str | None = option(
+        "Relative uncertainty of --gains: one number or one per joint; 0.1 by default; 0: exact.", metavar="SHARE"
+    ),
+    arm_deviation: float = option(
+        "Relative uncertainty of the arm's own masses: use its weight as a source of gains.", 0.2, metavar="SHARE"
+    ),
+    reference: str | None = option("Torques of the controller's model in UNLOADED, for drive gains.", metavar="NAME"),
+    wrench: str | None = option("The name of the wrench in the log.", metavar="NAME"),
+    sensor: str | None = option("The pose of the wrist sensor at the tip (m, rad).", metavar='"x y z roll pitch yaw"'),
+    reaction: bool = option("The sensor measures the wrench that the load exerts on the flange.", False),
+    parameters: Literal["body", "mass-com"] = option("All ten parameters, or mass and centre of mass.", "body"),
+    cutoff: float | None = option("Cut-off of the low-pass filter; default: chosen from the motion.", metavar="HZ"),
+    save: Path | None = option("Write the arm with its load.", metavar="ARM.toml", writes=options.ROBOTS),
+    force: bool = options.overwriting("ARM.toml"),
     loading: Loading,
 ) -> None:
     """Identify an unknown load at the flange, with standard deviations.
@@ -63,18 +55,19 @@ def payload(
     """
     loaded_arm = options.load(arm, loading)
     reading = logs.keywords(loaded_arm.n)
-    if settings.sensor is not None:
-        x, y, z, roll, pitch, yaw = options.numbers_of("--sensor", settings.sensor, "x1 x2 x3 x4 x5 x6")
+    if sensor is not None:
+        x, y, z, roll, pitch, yaw = options.numbers_of("--sensor", sensor, "x1 x2 x3 x4 x5 x6")
         reading["sensor"] = da.Placement.rpy(roll, pitch, yaw, xyz=(x, y, z))
-    deviation = options.list_of("--gain-deviation", settings.gain_deviation or "") or None
+    deviation = options.list_of("--gain-deviation", gain_deviation or "") or None
     with saying_warnings(), Bar(f"the load of {loaded_arm.name}"):
         reading["gain_deviation"] = deviation[0] if deviation is not None and len(deviation) == 1 else deviation
-        reading |= options.keywords(settings, "reference wrench parameters cutoff arm_deviation")
-        load = da.identify_payload(loaded_arm, log, loaded, sign=-1.0 if settings.reaction else 1.0, **reading)
+        reading |= {"reference": reference, "wrench": wrench, "parameters": parameters, "cutoff": cutoff}
+        sign = -1.0 if reaction else 1.0
+        load = da.identify_payload(loaded_arm, log, loaded, sign=sign, arm_deviation=arm_deviation, **reading)
     _show(load, loaded_arm)
-    if settings.save is not None:
-        load.attached_to(loaded_arm).save(settings.save)
-        tell(f"the arm with its load is in {settings.save.resolve()}")
+    if save is not None:
+        load.attached_to(loaded_arm).save(save)
+        tell(f"the arm with its load is in {save.resolve()}")
 
 
 def _show(load: Payload, loaded_arm: da.Arm) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -36,8 +35,10 @@ ORDER = (
 class RowOptions:
     """The rows of a motion that is written, and its file."""
 
-    rate: float | None = options.common("row_rate")
-    torques: bool = options.common("torques")
+    rate: float | None = option(
+        "Evenly spaced rows per second, as a controller takes them; default: the motion's own instants.", metavar="HZ"
+    )
+    torques: bool = option("Also write tau1 …, as input for 'dalembert simulate --torque'.", False)
     output: str = options.written_to("MOTION.csv")
     force: bool = options.overwriting("MOTION.csv")
 
@@ -77,7 +78,7 @@ class PlanOptions(RowOptions, options.Load):
     hold: float | None = option("Dwell time at the end, and at via points.", metavar="SECONDS")
     back: bool = option("Return along the same path.", False)
     repeat: int = option("Repeat the motion N times; it must end where it starts.", 1, metavar="N")
-    deg: bool = options.common("deg")
+    deg: bool = option("Angles of revolute joints are given in degrees.", False)
 
 
 def plan(arm: ArmArgument, settings: Annotated[PlanOptions, ORDER], loading: Loading) -> None:
@@ -94,30 +95,30 @@ def plan(arm: ArmArgument, settings: Annotated[PlanOptions, ORDER], loading: Loa
         raise DalembertError(
             "a motion needs one goal: give exactly one of --to, --to-position, --points POINTS.csv, --line and --circle"
         )
-    timing, points = _Timing(loaded, settings), _Points(loaded, settings)
-    if through:
-        motion = timing.through(points.listed())
-    elif settings.via:
-        raise DalembertError("--via applies to motions from point to point; leave it out with --line and --circle")
-    else:
-        motion = _rested(timing.stretched(points.tip_path(timing)), settings.hold or 0.0)
+    planner = _Planner(loaded, settings)
+    motion = planner.through(planner.points()) if through else planner.tip_path()
     if settings.back:
         motion = _rested(motion + motion.reversed(), settings.hold or 0.0)
     if settings.repeat != 1:
         motion = motion.repeated(settings.repeat)
     settings.save(motion, loaded)
     summary(motion, loaded, settings.output)
-    tell(plain(timing.sentence), stderr=True)
+    tell(plain(planner.sentence), stderr=True)
 
 
-class _Points:
-    """The points that the options describe."""
+class _Planner:
+    """The points that the options describe, the motions through them, and the sentence that explains their duration."""
 
     def __init__(self, arm: da.Arm, settings: PlanOptions) -> None:
         from dalembert.work.logs.log_units import sliding_joints
 
-        self.arm, self.settings = arm, settings
+        if settings.acceleration_time is not None and (settings.profile != "trapezoidal" or settings.duration is None):
+            raise DalembertError("--acceleration-time needs --profile trapezoidal and a --duration")
+        self.arm, self.settings, self.sentence = arm, settings, ""
+        self.limits = {} if settings.duration is not None else _own_limits(arm)
         self.unit = [1.0 if slides or not settings.deg else math.radians(1.0) for slides in sliding_joints(arm)]
+
+    # -- points
 
     def row(self, name: str, text: str) -> list[float]:
         """The positions in the value of an option."""
@@ -143,7 +144,7 @@ class _Points:
             raise DalembertError('a motion needs a start: give --from "q1 … qn", or --from-position "x y z"')
         return near
 
-    def listed(self) -> Points:
+    def points(self) -> Points:
         """All points of a motion, and the dwell time at each."""
         import numpy as np
 
@@ -168,51 +169,48 @@ class _Points:
         dwell = np.r_[0.0, [hold or 0.0] * (len(rows) - 1)]  # at all points except the first
         return Points(np.array(rows, float), dwell, (None,) * len(rows))
 
-    def tip_path(self, timing: _Timing) -> Callable[[float], da.Trajectory]:
-        """The motion of the tip along a line or a circle, for a given duration, from the initial pose of the joints."""
-        settings, q0 = self.settings, self.start()
+    # -- motions
+
+    def tip_path(self) -> da.Trajectory:
+        """The motion of the tip along a line or a circle, from the initial pose of the joints."""
+        settings = self.settings
+        if settings.via:
+            raise DalembertError("--via applies to motions from point to point; leave it out with --line and --circle")
+        q0 = self.start()
+        if settings.profile == "spline":
+            raise DalembertError("--profile spline needs via points; a line or a circle takes one of the others")
 
         def make(duration: float) -> da.Trajectory:
-            along = {"q0": q0, "orientation": settings.orientation, **timing.along(duration)}
+            along = {"q0": q0, "orientation": settings.orientation, "profile": settings.profile, **self.shape(duration)}
             if settings.line is not None:
                 return da.line(self.arm, end=options.numbers_of("--line", settings.line, "x y z"), **along)
             centre = options.numbers_of("--circle", settings.circle or "", "x y z")
             axis = options.numbers_of("--normal", settings.normal, "x y z")
             return da.circle(self.arm, centre, angle=math.radians(settings.angle), normal=axis, **along)
 
-        return make
-
-
-class _Timing:
-    """The duration of motions, and the sentence that explains it."""
-
-    def __init__(self, arm: da.Arm, settings: PlanOptions) -> None:
-        profile, duration, acceleration_time = settings.profile, settings.duration, settings.acceleration_time
-        if acceleration_time is not None and (profile != "trapezoidal" or duration is None):
-            raise DalembertError("--acceleration-time needs --profile trapezoidal and a --duration")
-        self.arm, self.profile, self.duration, self.accelerating = arm, profile, duration, acceleration_time
-        self.sentence, self.limits = "", {} if duration is not None else _own_limits(arm)
+        return _rested(self.stretched(make), settings.hold or 0.0)
 
     def through(self, points: Points) -> da.Trajectory:
         """From point to point, stopping at each, except for a spline."""
         import numpy as np
 
-        q, hold = points.q, points.hold.tolist()
+        q, hold, is_spline = points.q, points.hold.tolist(), self.settings.profile == "spline"
         if len(q) < 2:
             raise DalembertError("a motion needs at least two points, but only one is given")
         distances = np.abs(np.diff(q, axis=0)).max(axis=1)
         if not (distance := float(distances.max())) <= 1e12:
             raise DalembertError(f"two successive points are {distance:.3g} rad or m apart, farther than a joint moves")
-        resting = points.plain or self.profile == "spline"
-        if self.profile == "spline" and (any(points.payloads) or hold[0] or len(set(hold[1:])) > 1):
+        resting = points.plain or is_spline
+        if is_spline and (any(points.payloads) or hold[0] or len(set(hold[1:])) > 1):
             raise DalembertError(
                 "a spline passes its points without stopping; dwell times and payloads need another --profile"
             )
         same = next((k for k, distance in enumerate(distances.tolist()) if not distance and (resting or k == 0)), None)
         if same is not None:
             raise DalembertError(f"points {same + 1} and {same + 2} are the same; remove one of them")
-        if self.profile == "spline":
-            return self.spline(points, distances)
+        if is_spline:  # at the square roots of the distances: short segments next to long ones would make it overshoot
+            times = np.concatenate([[0.0], np.cumsum(np.sqrt(distances) / np.sqrt(distances).sum())])
+            return _rested(self.stretched(lambda T: da.spline(T * times, q)), hold[-1])
         legs: list[da.Trajectory] = []
         for k, share in enumerate((distances / distances.sum()).tolist()):
             after = hold[k + 1], points.payloads[k + 1]
@@ -226,48 +224,34 @@ class _Timing:
             legs.append(_rested(leg, *after))
         return da.join(legs)
 
-    def spline(self, points: Points, distances: Array) -> da.Trajectory:
-        """Through the points without stopping."""
-        import numpy as np
-
-        # the square roots of the distances: short segments next to long ones would make the curve overshoot
-        times = np.concatenate([[0.0], np.cumsum(np.sqrt(distances) / np.sqrt(distances).sum())])
-        return _rested(self.stretched(lambda T: da.spline(T * times, points.q)), float(points.hold[-1]))
-
     def between(self, a: Array, b: Array, duration: float) -> da.Trajectory:
         """From rest to rest in a given time."""
-        if self.profile in DEGREES:
-            return da.polynomial(a, b, duration, DEGREES[self.profile])
-        law = da.triangular if self.profile == "triangular" else da.trapezoidal
+        if self.settings.profile in DEGREES:
+            return da.polynomial(a, b, duration, DEGREES[self.settings.profile])
+        law = da.triangular if self.settings.profile == "triangular" else da.trapezoidal
         return law(a, b, **self.shape(duration))
 
     def shape(self, duration: float) -> dict[str, Any]:
         """The keywords of the velocity profile with a given duration."""
-        if self.profile != "trapezoidal":
+        if self.settings.profile != "trapezoidal":
             return {"duration": duration}
-        ramp = ACCELERATING * duration if self.accelerating is None else self.accelerating
-        return {"duration": duration, "acceleration_time": ramp}
-
-    def along(self, duration: float) -> dict[str, Any]:
-        """The profile of a tip path with a given duration, as da.line takes it."""
-        if self.profile == "spline":
-            raise DalembertError("--profile spline needs via points; a line or a circle takes one of the others")
-        return {"profile": self.profile, **self.shape(duration)}
+        given = self.settings.acceleration_time
+        return {"duration": duration, "acceleration_time": ACCELERATING * duration if given is None else given}
 
     def stretched(
         self, make: Any, share: float = 1.0, ends: tuple[Array, Array] | None = None, payload: da.Inertia | None = None
     ) -> da.Trajectory:
         """The motion ``make(duration)`` with its payload, with the given duration or the shortest one within the limits."""
-        if self.duration is not None:
-            self.sentence = f"the duration of {self.duration:g} s was given"
-            return _carrying(make(share * self.duration), payload)
+        if (given := self.settings.duration) is not None:
+            self.sentence = f"the duration of {given:g} s was given"
+            return _carrying(make(share * given), payload)
         import numpy as np
 
         from dalembert.base.files.file_bounds import UNLIMITED
 
         which = f"the {' and '.join(self.limits)} limits of arm '{self.arm.name}'"
         known = set(self.limits) == {"velocity", "acceleration"} and max(map(np.max, self.limits.values())) < UNLIMITED
-        if ends is not None and self.profile == "trapezoidal" and known:
+        if ends is not None and self.settings.profile == "trapezoidal" and known:
             self.sentence = f"each part is as fast as {which} allow, all joints together"
             limits = {"max_velocity": self.limits["velocity"], "acceleration": self.limits["acceleration"]}
             return _carrying(da.trapezoidal(*ends, **limits, synchronised=True), payload)

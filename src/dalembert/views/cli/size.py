@@ -99,9 +99,7 @@ def size(
             _print_selection(selection)
         _print(sizing, margins, settings.quantile)
     if selection is not None and settings.out is not None:
-        from dalembert.robot.readers.toml_writer import save_text, write_toml
-
-        save_text(write_toml, selection.arm.robot, settings.out)
+        selection.arm.save(settings.out)
         tell(f"the robot with its drives is in {plain(str(settings.out))}", stderr=True)
     if settings.plot is not None:
         from dalembert.views.report.drive_figures import drives_figure, sweep_figure

@@ -11,7 +11,7 @@ from dalembert.base.options import Allowed, option
 from dalembert.views.cli import options
 from dalembert.views.cli.options import ArmArgument, Limited, Loading, MotionsArgument, Reading
 from dalembert.views.cli.terminal import say, tell
-from dalembert.views.cli.torques import check_source, motions_of
+from dalembert.views.cli.torques import motions_of
 
 PORT = Allowed(lambda x: 0 <= x <= 65535, "a number from 1 to 65535, or 0 for a free port")
 
@@ -33,7 +33,6 @@ def studio(
     a changed structure, and saves files. It listens on 127.0.0.1 only, with a token in its address, reads and writes in
     the folder of the robot file (the current folder for a shipped arm), and stops with Ctrl-C.
     """
-    check_source(motions, example)
     loaded = options.load(arm, loading, load)
     titled = motions_of(loaded, motions, example, reading)
     from dalembert.views.studio.folder import RobotFolder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,21 +26,20 @@ EXAMPLES = ("7.2",)
 CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the progress bar work
 
 
-@dataclass(frozen=True)
-class TorqueOptions:
-    """What is computed besides the torques, and where they are written."""
-
-    output: str = options.written_to("OUT.csv", "torques")
-    force: bool = options.overwriting("OUT.csv")
-    check_limits: bool = options.common("check_limits")
+def torques(
+    arm: ArmArgument,
+    motion: MotionFile,
+    *,
+    output: str = options.written_to("OUT.csv", "torques"),
+    force: bool = options.overwriting("OUT.csv"),
+    check_limits: bool = options.common("check_limits"),
     scaling: str | None = option(
         "Show the peak torques with time stretched by these factors, and the factor that just keeps the limits.",
         metavar='"c1 c2 …"',
-    )
-
-
-def torques(
-    arm: ArmArgument, motion: MotionFile, settings: TorqueOptions, reading: Reading, load: AtTip, loading: Loading
+    ),
+    reading: Reading,
+    load: AtTip,
+    loading: Loading,
 ) -> None:
     """Compute the joint torques of a motion (inverse dynamics).
 
@@ -55,11 +53,11 @@ def torques(
     OUT.csv gets t (s), tau1 … taun (N m; N for prismatic joints), and the payload and wrench columns of MOTION.csv. A
     summary goes to stderr.
     """
-    output, scaling, wrench = settings.output, settings.scaling, load.wrench
+    wrench = load.wrench
     if scaling is not None and wrench is not None:
         raise DalembertError("--scaling does not support a force at the tip: leave out --tip-wrench, or --scaling")
     loaded = options.load(arm, loading, load)
-    if settings.check_limits:
+    if check_limits:
         need_effort_limits(loaded)
     from dalembert.work.trajectory.planning.limits import excesses
     from dalembert.work.trajectory.planning.motion_file import carried_columns, trajectory_of
@@ -72,14 +70,14 @@ def torques(
     tau = _torques(loaded, table, wrench)
     carried = carried_columns(table.payload, table.wrench)
     names = ["t", *(f"tau{k + 1}" for k in range(loaded.n)), *carried]
-    write(output, names, (table.t, tau, *carried.values()), force=settings.force)
+    write(output, names, (table.t, tau, *carried.values()), force=force)
     _summary(loaded, table.t, tau, output)
     if stretched is not None:
         show_scaling(stretched)
     quantities = {"position": table.q, "velocity": table.qd, "acceleration": table.qdd, "torque": tau}
     beyond = [str(excess) for excess in excesses(loaded, table.t, quantities)]
-    say("error" if settings.check_limits else "warning", *beyond)
-    if settings.check_limits and beyond:
+    say("error" if check_limits else "warning", *beyond)
+    if check_limits and beyond:
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
@@ -135,31 +133,27 @@ def read(arm: da.Arm, path: Path, reading: Reading, *, strict: bool = False) -> 
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
 
 
-def check_source(motions: Sequence[Path] | None, example: str | None, why: str = "") -> None:
-    """Refuse motions of files together with those of an example; with ``why`` a motion is needed, also neither of them."""
-    if motions and example is not None:
-        raise options.exclude(f"--example {example}", str(motions[0]))
-    if why and not motions and example is None:
-        raise DalembertError(f"{why}: give MOTION.csv, or --example 7.2 for the motions of the book's example")
-
-
 def motions_of(
-    arm: da.Arm, paths: Sequence[Path] | None, example: str | None, reading: Reading, *, as_table: bool = False
+    arm: da.Arm, paths: Sequence[Path] | None, example: str | None, reading: Reading, *, needed: str = ""
 ) -> list[tuple[str, str, Any]]:
     """The motions of files, or those of an example: the name, a note on how it was read, and the motion.
 
-    as_table  whether the motions of files are their instants, which the note then counts
+    needed  why there must be a motion; those of files are then their instants, which the note counts
     """
     from dalembert.work.trajectory.planning.motion_file import trajectory_of
 
+    if example is not None and paths:
+        raise options.exclude(f"--example {example}", str(paths[0]))
+    if needed and not paths and example is None:
+        raise DalembertError(f"{needed}: give MOTION.csv, or --example 7.2 for the motions of the book's example")
     if example is not None:
         return example_motions(arm, example)
     titled = []
     for path in paths or ():
-        table, how = read(arm, path, reading, strict=not as_table)
-        counted = f": {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s" if as_table else ""
+        table, how = read(arm, path, reading, strict=not needed)
+        counted = f": {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s" if needed else ""
         note = ". ".join([f"Read from {path.name}{counted}", *how, ""]).strip()
-        titled.append((path.stem, note, table if as_table else trajectory_of(path, table)))
+        titled.append((path.stem, note, table if needed else trajectory_of(path, table)))
     return titled
 
 

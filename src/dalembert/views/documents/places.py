@@ -1,6 +1,6 @@
 """Rows of the map by the names that people give them: "7.32", "Fig. 7.5", "S7.45", "section 7.8", "Christoffel".
 
->>> [row.place for row in find("eq. 7.31")]
+>>> [row.place for row in look_up("eq. 7.31").rows]
 ['S (7.31)']
 >>> look_up("section 7.8").title
 'S 7.8 Operational space dynamic model'
@@ -36,11 +36,6 @@ class Lookup:
     rows: tuple[MapRow, ...]
     title: str = ""
     also: str = ""
-
-
-def find(place: str) -> list[MapRow]:
-    """The rows for a name, see :func:`look_up`."""
-    return list(look_up(place).rows)
 
 
 def look_up(place: str) -> Lookup:

@@ -47,6 +47,8 @@ class Film:
     """An arm at the times t (N,) of its motion: ``poses``, the duration of each frame (s), and the path of the tip.
 
     tips  (FINER (N − 1) + 1, 3) the positions of the tip, also at times between the frames
+    size  the extent of the arm over the whole motion (m)
+    view  perpendicular to the plane if the arm stays in one, otherwise from a corner
     """
 
     arm: Arm
@@ -54,42 +56,24 @@ class Film:
     poses: list[Pose]
     each: float
     tips: Array
-
-    @property
-    def size(self) -> float:
-        """The extent of the arm over the whole motion (m)."""
-        return size_of(self.arm, self.poses)
-
-    @property
-    def view(self) -> View:
-        """The view: perpendicular to the plane if the arm stays in one, otherwise from a corner."""
-        picked = np.unique(np.linspace(0, len(self.poses) - 1, 12).astype(int))
-        return views_of(self.arm, [self.poses[k] for k in picked])[0]
+    size: float
+    view: View
 
 
-def animate_run(
-    run: Run,
-    path: str | os.PathLike[str],
-    batch: int | tuple[int, ...] | None,
-    speed: float,
-    fps: float,
-    overwrite: bool,
-) -> None:
+def animate_run(run: Run, path: str | os.PathLike[str], batch: int | tuple[int, ...] | None, *look: Any) -> None:
     """See :meth:`Run.animate`."""
     q, instants = run.q[batch_index(run, batch)], run.t - run.t[0]
 
     def between(t: Array) -> Array:
         return np.stack([np.interp(t, instants, column) for column in q.T], axis=-1)
 
-    animate(run.arm, instants, between, path, speed, fps, overwrite)
+    animate(run.arm, instants, between, path, *look)
 
 
-def animate_motion(
-    motion: Trajectory, path: str | os.PathLike[str], arm: Arm, speed: float, fps: float, overwrite: bool
-) -> None:
+def animate_motion(motion: Trajectory, path: str | os.PathLike[str], arm: Arm, *look: Any) -> None:
     """See :meth:`Trajectory.animate`."""
     motion.fits(arm)
-    animate(arm, np.array([0.0, motion.duration]), lambda t: motion(t)[0], path, speed, fps, overwrite)
+    animate(arm, np.array([0.0, motion.duration]), lambda t: motion(t)[0], path, *look)
 
 
 def check_animation(path: str | os.PathLike[str], *, overwrite: bool) -> str:
@@ -131,7 +115,9 @@ def animate(
     instants = np.minimum(np.arange(count) * speed * each, t[-1])
     with Bar(f"drawing {os.path.basename(path)}") as bar:
         finer = np.interp(np.arange(FINER * (count - 1) + 1) / FINER, np.arange(count), instants)
-        film = Film(arm, instants, skeleton(arm, q(instants)), each, np.asarray(arm.pose(q(finer)))[:, :3, 3])
+        poses, tips = skeleton(arm, q(instants)), np.asarray(arm.pose(q(finer)))[:, :3, 3]
+        view, *_ = views_of(arm, [poses[k] for k in np.unique(np.linspace(0, count - 1, 12).astype(int))])
+        film = Film(arm, instants, poses, each, tips, size_of(arm, poses), view)
         with whole_binary_file(path, overwrite=overwrite) as file:
             WRITERS[kind](film, file, bar)
 

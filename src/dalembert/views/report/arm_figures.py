@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,9 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.views.report.colours import AXES, INK, SOFT, joint_colour
-from dalembert.views.report.figures import Key, Panel, assemble, evenly
+from dalembert.views.report.figures import Axes, Figure, Key, Panel, assemble, evenly
 from dalembert.views.report.skeleton import Pose, Stroke, View, by_depth, plate, size_of, skeleton, strokes, views_of
 from dalembert.work.trajectory.planning.limits import position_limits
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 GHOSTS = 7  # configurations drawn along a motion
 MOST = 24  # largest number of given configurations

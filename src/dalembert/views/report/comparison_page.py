@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert.base.arrays import Array
 from dalembert.views.report.colours import INK, JOINTS, RED, SOFT
-from dalembert.views.report.figures import HALF, Key, Panel, assemble, wide_panels
+from dalembert.views.report.figures import HALF, Axes, Figure, Key, Panel, assemble, wide_panels
 from dalembert.views.report.html import grid, number, table, text
 from dalembert.views.report.user_text import literal
 from dalembert.work.fits.fit_comparison import (
@@ -20,11 +19,6 @@ from dalembert.work.fits.fit_comparison import (
     friction_torque,
 )
 from dalembert.work.fits.fit_record import KINDS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 BEFORE, AFTER, CHANGED = SOFT, JOINTS[0], RED
 POINTS = 60  # speeds per friction curve

@@ -5,35 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dalembert.base.arrays import Array
-from dalembert.robot.drives.drive_data import Gear, Motor
-from dalembert.views.report.figures import HALF, INK, RED, SOFT, THIRD, Key, Panel, assemble
-from dalembert.views.report.html import SectionPlace, number, table, table_of_columns, text
-from dalembert.views.report.study import Study
+from dalembert.robot.drives.drive_data import Gear, Motor, Points
+from dalembert.views.report.figures import HALF, INK, RED, SOFT, THIRD, Axes, Figure, Key, Panel, assemble
+from dalembert.views.report.html import number, table, table_of_columns, text
+from dalembert.views.report.study import Place, Study
 from dalembert.work.sizing.drive_formulas import RPM, inertia_band
 from dalembert.work.sizing.drive_sizing import Check, Drives, DriveSizing, GearSweep
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = {"green": "#2e7d4f", "amber": "#c77700", "red": RED, "unknown": SOFT}
 KINDS = {"green": "good", "amber": "tight", "red": "bad", "unknown": "soft"}
 PEAK, CONTINUOUS, POINT, SHADE = RED, "#2e7d4f", "#c77700", "#e3efe7"
 WIDE_ENOUGH = 3.0  # times the motion's speed: extent of a diagram; limits beyond it are noted at the edge
-MOTION: Key = (INK, "the motion")
+MOTION: tuple[Key, ...] = ((INK, "the motion"),)
 MOTOR_KEY: tuple[Key, ...] = (
-    MOTION,
+    *MOTION,
     (PEAK, "peak torque and maximum speed of the motor"),
     (CONTINUOUS, "continuous torque"),
     (POINT, "RMS torque at mean speed"),
 )
 GEAR_KEY: tuple[Key, ...] = (
-    MOTION,
+    *MOTION,
     (PEAK, "T2B and maximum speed of the gear"),
     (CONTINUOUS, "limit of the mean torque (T2N or TA)"),
     (POINT, "mean torque at mean speed"),
@@ -55,29 +51,17 @@ def figure_of(drawn: Drives | GearSweep) -> Figure:
 
 def motor_panel(drive: DriveSizing) -> Panel:
     """The four quadrants at the motor shaft."""
-    key = MOTOR_KEY if drive.motor is not None else (MOTION,)
-    return Panel(f"{drive.joint}: motor side (N m over rpm)", partial(_motor_side, drive=drive), key, THIRD)
+    lines, point, key = [], None, MOTION
+    if (motor := drive.motor) is not None:
+        lines = [_limit(points, colour, motor.top_speed, RPM) for points, colour in _curves(motor)]
+        point, key = (float(drive.mean_speed / RPM), drive.torque_rms), MOTOR_KEY
+    draw = partial(_diagram, speed=drive.motor_speed / RPM, torque=drive.motor_torque, curves=lines, point=point)
+    return Panel(f"{drive.joint}: motor side (N m over rpm)", draw, key, THIRD)
 
 
 def load_panel(drive: DriveSizing) -> Panel:
     """The four quadrants at the joint."""
-    units = "N over m/s" if drive.slides else "N m over rpm"
-    key = GEAR_KEY if drive.gear is not None else (MOTION,)
-    return Panel(f"{drive.joint}: load side ({units})", partial(_load_side, drive=drive), key, THIRD)
-
-
-def _motor_side(axes: Axes, drive: DriveSizing) -> None:
-    lines, point = [], None
-    if (motor := drive.motor) is not None:
-        derated = [(n, T * motor.torque_factor) for n, T in motor.continuous_points]
-        curves = ((motor.peak_points, PEAK), (derated, CONTINUOUS))
-        lines = [_limit(points, colour, motor.top_speed, RPM) for points, colour in curves if points]
-        point = float(drive.mean_speed / RPM), drive.torque_rms
-    _diagram(axes, drive.motor_speed / RPM, drive.motor_torque, lines, point)
-
-
-def _load_side(axes: Axes, drive: DriveSizing) -> None:
-    scale = 1.0 if drive.slides else RPM
+    units, scale = ("N over m/s", 1.0) if drive.slides else ("N m over rpm", RPM)
     lines, point = [], None
     if (gear := drive.gear) is not None and not np.isnan(drive.output_torque).any():
         k = abs(gear.reduction)
@@ -85,15 +69,22 @@ def _load_side(axes: Axes, drive: DriveSizing) -> None:
         reach = top if top is not None else WIDE_ENOUGH * float(np.abs(drive.load_speed).max()) or 1.0
         for level, colour in ((gear.acceleration_torque, PEAK), (gear.mean_torque_limit, CONTINUOUS)):
             if level is not None:
-                lines.append(_limit([(0.0, level / gear.lever), (reach, level / gear.lever)], colour, top, scale))
+                lines.append(_limit(((0.0, level / gear.lever), (reach, level / gear.lever)), colour, top, scale))
         point = drive.mean_speed / k / scale, drive.mean_torque / gear.lever
-    _diagram(axes, drive.load_speed / scale, drive.load_torque, lines, point)
+    draw = partial(_diagram, speed=drive.load_speed / scale, torque=drive.load_torque, curves=lines, point=point)
+    return Panel(f"{drive.joint}: load side ({units})", draw, GEAR_KEY if gear is not None else MOTION, THIRD)
+
+
+def _curves(motor: Motor) -> list[tuple[Points, str]]:
+    """The known curves of a motor with their colours, the continuous one derated."""
+    derated = tuple((n, T * motor.torque_factor) for n, T in motor.continuous_points)
+    return [(points, colour) for points, colour in ((motor.peak_points, PEAK), (derated, CONTINUOUS)) if points]
 
 
 Limit = tuple[str, Array, Array, bool]  # colour, speeds, torques, and whether it ends at a maximum speed
 
 
-def _limit(points: Sequence[tuple[float, float]], colour: str, top: float | None, scale: float) -> Limit:
+def _limit(points: Points, colour: str, top: float | None, scale: float) -> Limit:
     """A speed–torque curve ((rad/s or m/s, torque), …) in one quadrant, closed at the maximum speed; ``scale`` of the plot."""
     n, T = np.array(points, float).T
     closed = (np.append(n, n[-1]), np.append(T, 0.0)) if top is not None else (n, T)
@@ -141,12 +132,8 @@ def sweep_figure(sweep: GearSweep) -> Figure:
 def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
     axes.loglog(sweep.ratio, sweep.peak, color=PEAK)
     axes.loglog(sweep.ratio, sweep.rms, color=CONTINUOUS)
-    if sweep.motor is not None:
-        motor = sweep.motor
-        peaks, derated = motor.peak_points, [(n, T * motor.torque_factor) for n, T in motor.continuous_points]
-        for points, colour in ((peaks, PEAK), (derated, CONTINUOUS)):
-            if points:
-                axes.axhline(max(T for _, T in points), color=colour, lw=1.0, ls=(0, (5, 3)))
+    for points, colour in [] if sweep.motor is None else _curves(sweep.motor):
+        axes.axhline(max(T for _, T in points), color=colour, lw=1.0, ls=(0, (5, 3)))
     axes.plot([sweep.optimum], [sweep.rms.min()], "o", color=CONTINUOUS, ms=6)
     optimum, at = f"optimum {sweep.optimum:.3g}", (sweep.optimum, float(sweep.rms.min()))
     axes.annotate(optimum, at, (0, 8), textcoords="offset points", ha="center", fontsize=8, zorder=6)
@@ -183,7 +170,7 @@ def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
 # -- the section -------------------------------------------------------------------------------------
 
 
-def drives_section(study: Study, place: SectionPlace) -> str:
+def drives_section(study: Study, place: Place) -> str:
     """The requirements on motors and gears, as HTML; empty if the robot file has none."""
     drives = study.sizing.drives
     if drives is None:
@@ -191,7 +178,7 @@ def drives_section(study: Study, place: SectionPlace) -> str:
     motors = [motor_panel(drive) for drive in drives.joints if drive.motor is not None]
     loads = [load_panel(drive) for drive in drives.joints]
     diagrams = "".join(
-        f"<h4>Speed and torque at the {title}</h4>\n" + place.grid(panels, name, across="three")
+        f"<h4>Speed and torque at the {title}</h4>\n" + place(panels, name, across="three")
         for title, name, panels in (("motor shaft", "motors", motors), ("joint", "gears", loads))
         if panels
     )

@@ -26,8 +26,10 @@ from dalembert.work.sizing.sizing import joint_units
 from dalembert.work.trajectory.planning.events import Event, PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Axes = Figure = Any  # words of annotations: Matplotlib is imported when something is drawn
 
 Key = tuple[str, str]  # an entry of a legend: (colour, word)
 Curve = tuple[str, str, Array]  # (colour, word, values)
@@ -336,7 +338,7 @@ SCALED = {"as given": SOFT, "uniformly scaled": "#1f5fa8", "time-optimal": "#d17
 
 def scaling_panels(study: Study) -> list[Panel]:
     """For each joint the torque of the motion and of its scaled versions, over time."""
-    paces = [("as given", study), *((v.name, v.study) for v in (study.evenly, study.fastest) if v.study is not None)]
+    paces = study.paces.items()
 
     def draw(axes: Axes, i: int) -> None:
         for name, at in paces:

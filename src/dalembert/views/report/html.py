@@ -192,31 +192,21 @@ def key(pairs: Iterable[Key], *, areas: bool = False) -> str:
 
 
 def grid(
-    panels: Sequence[Panel], name: str, about: str, *, across: str = "two", areas: bool = False, beside: str = "",
-    progress: Progress = silent,
+    panels: Sequence[Panel], name: str, about: str, *, prefix: str = "", across: str = "two", areas: bool = False,
+    beside: str = "", progress: Progress = silent,
 ) -> str:  # fmt: skip
-    """The panels, and the content ``beside`` them, in a grid that becomes one column on a narrow screen."""
+    """The panels, and the content ``beside`` them, in a grid that becomes one column on a narrow screen.
+
+    prefix  of the name, which distinguishes the identifiers of these figures from others on the page
+    """
     drawn = []
     for k, panel in enumerate(panels):
         progress(panel.title, k / len(panels))
         curves = ", ".join(word for _, word in panel.key)
         label = f"{panel.title} {about}".strip() + (f": {curves}" if curves else "")
-        drawn.append(f"<figure>{figure_svg(alone(panel), label, f'{name}-{k}')}</figure>")
+        drawn.append(f"<figure>{figure_svg(alone(panel), label, f'{prefix}{name}-{k}')}</figure>")
     pairs = dict.fromkeys(pair for panel in panels for pair in panel.key)
     return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(drawn)}{beside}\n</div>\n'
-
-
-@dataclass(frozen=True)
-class SectionPlace:
-    """The place of a section: the prefix of its identifiers, the suffix of its figures' descriptions, joint panels in a row."""
-
-    name: str
-    about: str
-    across: str
-
-    def grid(self, panels: Sequence[Panel], name: str, **look: Any) -> str:
-        """The panels of this section, see :func:`grid`."""
-        return grid(panels, f"{self.name}-{name}", self.about, **look)
 
 
 def download(name: str, words: str, data: str) -> str:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.extras import extra
 from dalembert.base.environment.progress import OfFraction, Progress, part_of, reporting
-from dalembert.base.files import HTML, check_writable, whole_file
 from dalembert.views.report.colours import INK, JOINTS, RED, SOFT, joint_colour
 from dalembert.views.report.comparison_page import comparison_section, error_bar_panels
-from dalembert.views.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
+from dalembert.views.report.figures import HALF, WHOLE, Axes, Figure, Key, Panel, assemble, draw_dots
 from dalembert.views.report.html import Byline, cards, csv_text, download, error_text, grid, number, page, table, text
 from dalembert.views.report.user_text import literal, shortened
 from dalembert.work.closed_loop.position_fit import ClosedLoopFit, LoopRun
@@ -34,13 +31,9 @@ from dalembert.work.logs.conditioning import spectrum
 from dalembert.work.simulation.servo import LIMITLESS
 from dalembert.work.sizing.sizing import joint_units
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
 MEASURED, PREDICTED, RESIDUAL = ("#a9b4bf", "measured"), (JOINTS[0], "predicted"), (RED, "residual")
 CUTOFF, VELOCITY = (JOINTS[1], "cut-off of the low-pass"), (JOINTS[2], "velocity, on its own scale")
+WIDTHS = {MEASURED: 3.0, PREDICTED: 1.1, RESIDUAL: 0.9}
 MOST = 1500  # largest number of points per line
 DOTS = 500  # residuals that are drawn against position and against velocity
 BINS = 16  # bins of position or velocity for the mean of the residuals
@@ -76,35 +69,18 @@ FOLDS = (
 )
 
 
-def write_identification(
-    path: str | os.PathLike[str],
-    fit: Identification,
-    *,
-    title: str | None = None,
-    author: str | None = None,
-    note: str | None = None,
-    date: str | datetime.date | None = None,
-    compared: FitTrend | None = None,
-    overwrite: bool = False,
-    progress: OfFraction | None = None,
-) -> None:
-    """Write the report atomically. It is self-contained; title, author, note and date as for
-    :func:`dalembert.write_report`. ``compared``: a result of :func:`dalembert.compare_fits`, shown in a section of its own."""
-    check_writable(path, overwrite=overwrite, kinds=HTML)
-    text_of_page = identification_html(fit, progress, title=title, byline=Byline(author, date, note), compared=compared)
-    with whole_file(path, overwrite=overwrite) as file:
-        file.write(text_of_page)
-
-
 def identification_html(
     fit: Identification,
     progress: OfFraction | None = None,
     *,
     title: str | None = None,
-    byline: Byline | None = None,
     compared: FitTrend | None = None,
+    **byline: Any,
 ) -> str:
-    """The page as text."""
+    """The page as text, which is self-contained; title, author, note and date as for :func:`dalembert.write_report`.
+
+    compared  a result of :func:`dalembert.compare_fits`, shown in a section of its own
+    """
     runs = [fit.run, *fit.validation]
     parts = [_summary(fit), _notes(fit), error_tables(fit, runs)]
     parts += [] if fit.selection is None else [selection_section(fit.selection)]
@@ -136,7 +112,7 @@ def identification_html(
     links += [] if fit.folds is None else [("folds", "Cross-validation")]
     links += [] if compared is None else [("comparison", "Comparison")]
     title = title or f"{fit.before.name}: identified parameters"
-    return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, byline)
+    return page(title, text(f"Identification report: {about}, from {fit.run.name}"), links, parts, Byline(**byline))
 
 
 def remarks(fit: Identification) -> tuple[str, ...]:
@@ -213,15 +189,6 @@ def error_tables(fit: Identification, runs: list[PredictedRun]) -> str:
     )  # fmt: skip
 
 
-def _in_time(run: PredictedRun | LoopRun) -> tuple[Array, NDArray[np.intp]]:
-    """The samples to be drawn, and their rows; a line is interrupted where a piece of the log ends."""
-    rows = np.arange(0, len(run.t), max(1, -(-len(run.t) // MOST)))
-    t = run.t[rows].astype(float)
-    usual = float(np.median(np.diff(t))) if len(t) > 1 else 1.0
-    gaps = np.flatnonzero((np.diff(t) < 0) | (np.diff(t) > 20 * usual)) + 1
-    return np.insert(t, gaps, np.nan), np.insert(rows, gaps, 0)
-
-
 def gain_rows(fit: Identification, loop: ClosedLoopFit) -> list[list[str]]:
     """The gains of each joint ± their errors, and the error of its position: rows of a table with the joints as columns."""
     rows = []
@@ -242,15 +209,8 @@ def loop_section(fit: Identification, loop: ClosedLoopFit) -> str:
     """The gains of the controller, and the tracking error as measured and as the simulated loop predicts it."""
     runs, joints = [loop.run, *loop.validation], fit.before.joint_names
     unexplained = ", ".join(f"{percent(run.relative_error)} ({text(os.path.basename(run.name))})" for run in runs)
-    curves = ((MEASURED, loop.run.measured, 3.0), (PREDICTED, loop.run.predicted, 1.1))
-    t, rows = _in_time(loop.run)
-
-    def draw(axes: Axes, j: int, unit: str) -> None:
-        for (colour, _), q, width in curves:
-            axes.plot(t, (loop.run.commanded - q)[rows, j], color=colour, lw=width)
-        axes.set(xlabel="time (s)", ylabel=f"q_d − q ({unit})")
-
-    panels = _by_joint(fit, draw, (MEASURED, PREDICTED), "position")
+    errors = {MEASURED: loop.run.commanded - loop.run.measured, PREDICTED: loop.run.commanded - loop.run.predicted}
+    panels = _over_time(fit, loop.run, errors, "q_d − q", "position")
     return (
         '<h2 id="closed-loop">Closed loop</h2><p>The parameters were identified from positions: the loop of controller and arm '
         f"was simulated, and fitted to them. Not explained of the tracking error: {unexplained}.</p>"
@@ -262,19 +222,28 @@ def loop_section(fit: Identification, loop: ClosedLoopFit) -> str:
 
 def _run_panels(fit: Identification, run: PredictedRun, what: str) -> list[Panel]:
     """The measured and predicted torque of every joint over time, or its residual."""
-    curves = {MEASURED: (run.measured, 3.0), PREDICTED: (run.predicted, 1.1)}
-    if what == "residual":
-        curves = {RESIDUAL: (run.residual, 0.9)}
-    t, rows = _in_time(run)
+    torques = {MEASURED: run.measured, PREDICTED: run.predicted}
+    return _over_time(fit, run, torques if what == "torque" else {RESIDUAL: run.residual}, what)
+
+
+def _over_time(
+    fit: Identification, run: PredictedRun | LoopRun, curves: dict[Key, Array], what: str, quantity: str = "torque"
+) -> list[Panel]:
+    """Curves over the time of a run for every joint; a line is interrupted where a piece of the log ends."""
+    rows = np.arange(0, len(run.t), max(1, -(-len(run.t) // MOST)))
+    t = run.t[rows].astype(float)
+    usual = float(np.median(np.diff(t))) if len(t) > 1 else 1.0
+    gaps = np.flatnonzero((np.diff(t) < 0) | (np.diff(t) > 20 * usual)) + 1
+    t, rows = np.insert(t, gaps, np.nan), np.insert(rows, gaps, 0)
 
     def draw(axes: Axes, j: int, unit: str) -> None:
-        if what == "residual":
+        if RESIDUAL in curves:
             axes.axhline(0, color=SOFT, lw=0.7)
-        for (colour, _), (x, width) in curves.items():
-            axes.plot(t, x[rows, j], color=colour, lw=width)
+        for key, x in curves.items():
+            axes.plot(t, x[rows, j], color=key[0], lw=WIDTHS[key])
         axes.set(xlabel="time (s)", ylabel=f"{what} ({unit})")
 
-    return _by_joint(fit, draw, tuple(curves))
+    return _by_joint(fit, draw, tuple(curves), quantity)
 
 
 def _against_panels(fit: Identification) -> list[Panel]:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.errors import ShapeError
 from dalembert.views.report.colours import INK, RED, joint_colour
-from dalembert.views.report.figures import Panel, assemble, joint_panels, over_time
+from dalembert.views.report.figures import Axes, Figure, Panel, assemble, joint_panels, over_time
 from dalembert.views.report.user_text import literal
 from dalembert.work.simulation.simulate import Run
 from dalembert.work.sizing.monte_carlo import MonteCarlo
 from dalembert.work.sizing.sizing import ROUNDING, UNITS, Demand, Sizing, joint_units
 from dalembert.work.trajectory.planning.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SIZE = (4.8, 2.6)  # inches of a panel over time
 ENERGIES = (("#e07b2a", "kinetic"), ("#5b9f70", "potential"), (INK, "sum"))

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dalembert.views.report.figures import Key, Panel, assemble
+from dalembert.views.report.figures import Axes, Figure, Key, Panel, assemble
 from dalembert.work.analysis.price import Cost, growth
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 GROWING: dict[str, Key] = {  # the formulations that are drawn
     "lagrange-euler": ("#b3403a", "Lagrange–Euler"),

@@ -6,6 +6,8 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +26,11 @@ from dalembert.views.report.figures import Panel
 from dalembert.views.report.html import (
     Byline,
     Column,
-    SectionPlace,
     cards,
     csv_text,
     download,
     extent,
+    grid,
     key,
     known,
     number,
@@ -39,7 +41,7 @@ from dalembert.views.report.html import (
     text,
 )
 from dalembert.views.report.plots import monte_carlo_panels
-from dalembert.views.report.study import Study
+from dalembert.views.report.study import Place, Study
 from dalembert.work.sizing.drive_sizing import light_of
 from dalembert.work.sizing.sizing import Demand, joint_units
 from dalembert.work.trajectory.planning.motion_columns import DERIVED
@@ -48,7 +50,7 @@ from dalembert.work.trajectory.planning.motion_file import carried_columns
 SMALL = 3  # largest number of joints for which equations and individual torque terms are shown
 
 
-Section = Callable[[Study, SectionPlace], str]  # HTML about a motion; empty if there is nothing to show
+Section = Callable[[Study, Place], str]  # HTML about a motion; empty if there is nothing to show
 
 
 def write_report(
@@ -87,13 +89,11 @@ def report_html(
     studies: Study | Sequence[Study],
     *,
     title: str | None = None,
-    author: str | None = None,
-    note: str | None = None,
-    date: str | datetime.date | None = None,
     progress: Progress | None = None,
+    **byline: Any,
 ) -> str:
-    """The page as text. All studies must belong to one arm."""
-    byline = Byline(author, date, note)
+    """The page as text, with author, note and date as for :func:`write_report`. All studies must belong to one arm."""
+    heading = Byline(**byline)
     studies = [studies] if isinstance(studies, Study) else studies
     given = studies if isinstance(studies, list | tuple) else [studies]
     if strange := [x for x in given if not isinstance(x, Study)]:
@@ -109,7 +109,8 @@ def report_html(
     tell, steps = reporting(progress), len(SECTIONS) * len(studies)
     for index, study in enumerate(studies):
         parts.append(_motion_head(study, index, len(studies)))
-        place = SectionPlace(f"m{index + 1}", f"of {arm.name}, {study.title}", "two" if arm.n <= 4 else "three")
+        about, across = f"of {arm.name}, {study.title}", "two" if arm.n <= 4 else "three"
+        place = partial(grid, about=about, prefix=f"m{index + 1}-", across=across)
         for done, section in enumerate(SECTIONS, 1):
             parts.append(section(study, place))
             tell(study.title, (index * len(SECTIONS) + done) / steps)
@@ -118,7 +119,9 @@ def report_html(
     links += [("equations", "Equations of motion")] if _has_equations(arm) else []
     source = f" · {arm.robot.source}" if arm.robot.source else ""
     facts = f"{arm.name}, {counted(arm.n, 'joint')} ({arm.robot.joint_letters}), {number(arm.robot.mass)} kg{source}"
-    return page(title, text(f"Dynamics report: {facts}"), [*links, ("words", "How to read this report")], parts, byline)
+    return page(
+        title, text(f"Dynamics report: {facts}"), [*links, ("words", "How to read this report")], parts, heading
+    )
 
 
 # -- the top -------------------------------------------------------------------------------------
@@ -229,7 +232,7 @@ def _two_sided(positive: float, negative: float) -> str:
 def _motion_head(study: Study, index: int, count: int) -> str:
     note = f"<p>{text(study.note)}</p>" if study.note else ""
     head = study.title if count > 1 else f"The motion: {study.title}"
-    if study.thinned:
+    if len(study.rows) < len(study.at.t):
         note += (
             f"<p class=soft>{len(study.rows):,} of {len(study.at.t):,} samples are drawn and offered for download, including the "
             "peaks; the tables are computed from all samples.</p>"
@@ -240,16 +243,18 @@ def _motion_head(study: Study, index: int, count: int) -> str:
     return f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
 
 
-def _start_and_end(study: Study, place: SectionPlace) -> str:
-    return "<h3>Start and end</h3>\n" + place.grid(arm_panels(study.arm, study.shown), "arm", beside=_ends(study))
+def _start_and_end(study: Study, place: Place) -> str:
+    return "<h3>Start and end</h3>\n" + place(
+        arm_panels(study.arm, study.shown), "arm", across="two", beside=_ends(study)
+    )
 
 
 def _motion_of(what: str, name: str, panels: Callable[[Study], list[Panel]]) -> Section:
     """The section with the curves of some motion."""
-    return lambda study, place: f"<h3>Motion of {what}</h3>\n" + place.grid(panels(study), name, across="three")
+    return lambda study, place: f"<h3>Motion of {what}</h3>\n" + place(panels(study), name, across="three")
 
 
-def _torques(study: Study, place: SectionPlace) -> str:
+def _torques(study: Study, place: Place) -> str:
     """Every joint with its limits."""
     limited = not np.isnan(study.sizing.torque.limit).all()
     dashed = " Dashed lines are limits." if limited else ""
@@ -257,24 +262,24 @@ def _torques(study: Study, place: SectionPlace) -> str:
         f"<h3>Torques{' and forces' if 'N' in study.sizing.torque.units else ''}"
         f"{' against their limits' if limited else ''}</h3>\n"
         f"<p>The torque of each drive at its joint, τ of S (7.42), including that for its rotor.{dashed}</p>"
-        + place.grid(figures.torque_panels(study), "torque", across=place.across)
+        + place(figures.torque_panels(study), "torque")
     )
 
 
-def _causes(study: Study, place: SectionPlace) -> str:
+def _causes(study: Study, place: Place) -> str:
     """Where the torques come from; for small arms term by term."""
     out = "<h3>Where the torques come from</h3>\n<p>Contributions of the same sign are stacked; the line is their sum.</p>"
-    out += place.grid(figures.stacked_panels(study), "stack", across=place.across, areas=True)
+    out += place(figures.stacked_panels(study), "stack", areas=True)
     if study.arm.n <= SMALL:
         out += (
             "<h4>Individual contributions</h4>\n<p>Inertia: torque due to the acceleration of each joint, rotors included. "
             "Velocities: centrifugal torque due to the velocity of one joint, Coriolis torque due to those of two.</p>"
-            + place.grid(figures.pair_panels(study), "pairs", across="three")
+            + place(figures.pair_panels(study), "pairs", across="three")
         )
     return out
 
 
-def _ellipsoids(study: Study, place: SectionPlace) -> str:
+def _ellipsoids(study: Study, place: Place) -> str:
     """The acceleration capability of the tip along the motion."""
     head = "<h3>Acceleration capability of the tip</h3>\n"
     shapes = study.ellipsoids
@@ -290,12 +295,12 @@ def _ellipsoids(study: Study, place: SectionPlace) -> str:
     return (
         f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations that the tip can reach from rest at each pose with torques "
         f"{by}; gravity shifts its centre. Motors that reach their limits individually can do more.</p>"
-        + place.grid([tip_figures.acceleration_panel(study, shapes)], "ellipsoids", across="one")
+        + place([tip_figures.acceleration_panel(study, shapes)], "ellipsoids", across="one")
         + table(columns, rows)
     )
 
 
-def _reactions(study: Study, place: SectionPlace) -> str:
+def _reactions(study: Study, place: Place) -> str:
     """For closed chains: the loads on the joints at which the loops were cut."""
     if not study.arm.loops:
         return ""
@@ -310,7 +315,7 @@ def _reactions(study: Study, place: SectionPlace) -> str:
     return (
         "<h3>Reactions at the loop closures</h3>\n<p>The force at each joint that closes a loop, in base axes. For a planar "
         "loop it is the component in its plane: the motion does not determine the load across the plane.</p>"
-        + place.grid(figures.reaction_panels(study), "loops", across="three")
+        + place(figures.reaction_panels(study), "loops", across="three")
         + table(columns, rows)
     )
 
@@ -330,7 +335,7 @@ def _ends(study: Study) -> str:
     return f"<div>{table(['', 'start', 'end', 'travel', 'unit'], rows)}</div>"
 
 
-def _sizing(study: Study, place: SectionPlace) -> str:
+def _sizing(study: Study, place: Place) -> str:
     """Four tables: joints, power, motors, bearings."""
     s = study.sizing
     every = range(len(s.joints))
@@ -380,7 +385,7 @@ def _sizing(study: Study, place: SectionPlace) -> str:
     )
 
 
-def _tolerances(study: Study, place: SectionPlace) -> str:
+def _tolerances(study: Study, place: Place) -> str:
     """Margins of robots within their tolerances, if these are given."""
     if (drawn := study.drawn) is None:
         return ""
@@ -403,7 +408,7 @@ def _tolerances(study: Study, place: SectionPlace) -> str:
         f"<h3>Tolerances</h3>\n<p>Torques of {len(drawn.peak):,} robots whose parameters were sampled within their tolerances: "
         f"{text(drawn.tolerances.text)}. A light is green if 95 % of the robots have a margin of at least 20 % of the limit, amber "
         "if it is smaller, red if they exceed the limit.</p>" + table_of_columns(columns)
-        + place.grid(monte_carlo_panels(drawn), "tolerances")
+        + place(monte_carlo_panels(drawn), "tolerances", across="two")
     )  # fmt: skip
 
 
@@ -422,21 +427,20 @@ def _inside(study: Study, i: int) -> str:
     return f'<span class="{kind}">{number(float(min(left)), 3)}</span>'
 
 
-def _scaling(study: Study, place: SectionPlace) -> str:
+def _scaling(study: Study, place: Place) -> str:
     """The effect of slowing down or speeding up the motion."""
     head = "<h3>Effect of scaling</h3>\n"
-    variants = [study.evenly, study.fastest]
-    if not any(v.study for v in variants):
-        why = dict.fromkeys(v.why_not for v in variants)
-        return head + f"<p class=soft>Not computed: {text('; '.join(why))}.</p>"
-    paces = {"as given": study} | {v.name: v.study for v in variants if v.study is not None}
+    paces, lost = study.paces, {name: why for name, why in study.scaled.items() if isinstance(why, str)}
+    if len(paces) == 1:
+        return head + f"<p class=soft>Not computed: {text('; '.join(dict.fromkeys(lost.values())))}.</p>"
     rows = [
         [text(word), number(at.sizing.duration), number(at.sizing.duration / study.sizing.duration), *_tightest(at)]
         for word, at in paces.items()
     ]
     columns = ["pace", "duration (s)", "c", "least margin", "of", "at (s)"]
-    lost = [f"{text(v.name.capitalize())}: not computed, {text(v.why_not)}." for v in variants if not v.study]
-    missing = "".join(f"<p class=soft>{words}</p>" for words in lost)
+    missing = "".join(
+        f"<p class=soft>{text(name.capitalize())}: not computed, {text(why)}.</p>" for name, why in lost.items()
+    )
     torque = study.sizing.torque
     by_joint: list[Column] = [("", "joint", [text(joint) for joint in study.arm.joint_names])]
     by_joint += [("peak torque", word, [number(x) for x in at.sizing.torque.peak]) for word, at in paces.items()]
@@ -445,7 +449,7 @@ def _scaling(study: Study, place: SectionPlace) -> str:
         head + "<p>Uniformly scaled: time is stretched by a factor c, r = c t, the smallest that satisfies all limits (S 7.7); "
         "below 1 the motion becomes faster. Time-optimal: the same path from rest to rest in minimum time, with variable "
         "speed.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
-        + place.grid(figures.scaling_panels(study), "scaling", across=place.across)
+        + place(figures.scaling_panels(study), "scaling")
     )  # fmt: skip
 
 
@@ -457,7 +461,7 @@ def _tightest(study: Study) -> list[str]:
     return [share(x.margin[i]), f"{text(x.name)} of {text(study.sizing.joints[i])}", number(x.at[i])]
 
 
-def _downloads(study: Study, place: SectionPlace) -> str:
+def _downloads(study: Study, place: Place) -> str:
     """One table with everything over the time of the motion, the sizing, and the time-optimal motion."""
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{study.arm.name}-{study.title}").strip("-").lower()
     derived = _contributions(study) | _columns_of_tip(study)
@@ -468,10 +472,11 @@ def _downloads(study: Study, place: SectionPlace) -> str:
     ]
     if study.sizing.drives is not None:
         items.append(download(f"{stem}-drives.csv", "Drives", study.sizing.drives.csv()))
-    if (fastest := study.fastest.study) is not None:
+    if (fastest := study.paces.get("time-optimal")) is not None:
         values = _columns_of_motion(fastest)
-        file = f"{stem}-{study.fastest.name.replace(' ', '-')}.csv"
-        items.append(download(file, study.fastest.name.capitalize(), csv_text(list(values), list(values.values()))))
+        items.append(
+            download(f"{stem}-time-optimal.csv", "Time-optimal", csv_text(list(values), list(values.values())))
+        )
     return f'<h3 class="for-screen">Numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
 
 

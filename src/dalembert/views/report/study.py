@@ -25,6 +25,7 @@ from dalembert.work.sizing.sizing import Sizing, loads, size, without_effort_lim
 from dalembert.work.trajectory.planning.events import Event, events_of
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
+Place = Callable[..., str]  # of panels under a name, in a section about a motion: (panels, name, **look) → HTML
 MOST = 1001  # largest number of samples that are drawn and offered for download
 
 
@@ -47,11 +48,6 @@ class Study:
     torque: Array
     rows: NDArray[np.intp]
     tolerances: Tolerances | None = None
-
-    @property
-    def thinned(self) -> bool:
-        """Whether some samples are omitted in figures and downloads."""
-        return len(self.rows) < len(self.at.t)
 
     @cached_property
     def shown(self) -> MotionSamples:
@@ -132,24 +128,28 @@ class Study:
         return without_effort_limit(self.arm)
 
     @cached_property
-    def evenly(self) -> Variant:
-        """The motion scaled uniformly until it reaches the limits, S 7.7."""
-        return self._variant("uniformly scaled", lambda motion: motion.scaled(self.arm, allow_faster=True))
+    def scaled(self) -> dict[str, Study | str]:
+        """The motion scaled uniformly until it reaches the limits, S 7.7, and the same path in minimum time; or why not."""
+        makes: dict[str, Callable[[Trajectory], Trajectory]] = {
+            "uniformly scaled": lambda motion: motion.scaled(self.arm, allow_faster=True),
+            "time-optimal": lambda motion: motion.time_optimal(self.arm),
+        }
+        return {name: self._scaled(name, make) for name, make in makes.items()}
 
-    @cached_property
-    def fastest(self) -> Variant:
-        """The same path in minimum time."""
-        return self._variant("time-optimal", lambda motion: motion.time_optimal(self.arm))
-
-    def _variant(self, name: str, make: Callable[[Any], Any]) -> Variant:
+    def _scaled(self, name: str, make: Callable[[Trajectory], Trajectory]) -> Study | str:
         try:
             if self.without_effort_limit:
                 raise DalembertError(f"effort limits are missing at {', '.join(self.without_effort_limit)}")
             if self.tip_wrench is not None:
                 raise DalembertError("scaling does not support a force at the tip")
-            return Variant(name, study(self.arm, make(self.trajectory), title=name))
+            return study(self.arm, make(self.trajectory), title=name)
         except DalembertError as error:
-            return Variant(name, None, str(error))
+            return str(error)
+
+    @property
+    def paces(self) -> dict[str, Study]:
+        """The motion as given, and scaled as far as possible."""
+        return {"as given": self} | {name: x for name, x in self.scaled.items() if isinstance(x, Study)}
 
     @cached_property
     def trajectory(self) -> Trajectory:
@@ -162,16 +162,6 @@ class Study:
         if (np.diff(at.t) < 0).any():
             raise DalembertError("the times of the motion must not decrease")
         return trajectory_of(self.title, MotionTable(at.t, at.q, at.qd, at.qdd, payload=at.payload, wrench=at.wrench))
-
-
-@brief
-@dataclass(frozen=True, eq=False)
-class Variant:
-    """The motion with another timing; or a sentence that explains why there is none."""
-
-    name: str
-    study: Study | None
-    why_not: str = ""
 
 
 def study(

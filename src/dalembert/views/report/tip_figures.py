@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,12 @@ from dalembert.errors import DalembertError
 from dalembert.robot.model.robot import Frame
 from dalembert.views.report import arm_figures, figures
 from dalembert.views.report.colours import INK, SOFT
-from dalembert.views.report.figures import STYLE, Panel, assemble
+from dalembert.views.report.figures import STYLE, Axes, Figure, Panel, assemble
 from dalembert.views.report.skeleton import skeleton, views_of
 from dalembert.views.report.study import Study
 from dalembert.views.report.user_text import literal, with_glyphs
 from dalembert.work.analysis.ellipsoid import Ellipsoid, Polytope, components
 from dalembert.work.analysis.workspace import WorkspaceMap, map_plane
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WITH, WITHOUT, EXACT = "#1f5fa8", "#d1702a", "#5b9f70"
 FAR = 8.0  # radii between the centre of an ellipsoid and zero, beyond which it is drawn about its centre

@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,19 @@ from dalembert.robot.readers.mjcf import MjcfFiles
 PACKAGE = Path(__file__).parents[2]
 
 
-def confine(folders: Iterable[Path]) -> None:
-    """Restrict this process from now on to files below these folders, Python's own files, and those of the cache.
+def confine(folder: str | os.PathLike[str] | None) -> None:
+    """Restrict this process from now on to files below a folder, if there is one, Python's own files, and those of the cache.
 
     Any other file behaves like one without read permission. The restriction cannot be lifted: it is meant for
     short-lived processes.
     """
-    given = [os.path.realpath(folder) for folder in folders]
+    if folder is None:
+        return
+    given = os.path.realpath(folder)
     libraries = [os.path.realpath(place) for place in sys.path if place and os.path.abspath(place) != os.getcwd()]
-    libraries = [place for place in libraries if not any(Path(folder).is_relative_to(place) for folder in given)]
+    libraries = [place for place in libraries if not Path(given).is_relative_to(place)]
     own = (sys.prefix, sys.base_prefix, PACKAGE, *cache.places(), "/proc", "/sys", "/dev")
-    roots = (*given, *libraries, *(os.path.realpath(str(place)) for place in own))
+    roots = (given, *libraries, *(os.path.realpath(str(place)) for place in own))
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or isinstance(arguments[0], int) or arguments[0] is None:

@@ -21,18 +21,17 @@ class Job:
 
     kind: str
     number: int
+    worker: Worker
     state: str = RUNNING
     words: str = ""
     fraction: float = 0.0
     sentence: str = ""
     result: dict[str, Any] = field(default_factory=dict)
-    worker: Worker | None = None
 
     @property
     def data(self) -> dict[str, Any]:
         """The job as data for the page."""
-        names = ("kind", "number", "state", "words", "fraction", "sentence", "result")
-        return {name: getattr(self, name) for name in names}
+        return {name: value for name, value in vars(self).items() if name != "worker"}
 
 
 class Jobs:
@@ -53,7 +52,7 @@ class Jobs:
             if self._closed:
                 raise DalembertError("the studio is stopping")
             self._count += 1
-            self._last[kind] = job = Job(kind, self._count, worker=Worker())
+            self._last[kind] = job = Job(kind, self._count, Worker())
         threading.Thread(target=self._run, args=(job, function, arguments, then), daemon=True).start()
         return job.data
 
@@ -61,7 +60,6 @@ class Jobs:
         def tell(words: str, fraction: float) -> None:
             job.words, job.fraction = words, fraction
 
-        assert job.worker is not None
         try:
             job.result = then(job.worker.run(function, arguments, tell))
             job.state = DONE
@@ -71,13 +69,8 @@ class Jobs:
             job.sentence = str(error)
             job.state = FAILED
 
-    def data(self, kind: str) -> dict[str, Any] | None:
-        """The last job of a kind, for the page."""
-        with self._lock:
-            return self._last[kind].data if kind in self._last else None
-
-    def all_data(self) -> dict[str, Any]:
-        """The last jobs of all kinds, for the page."""
+    def data(self) -> dict[str, Any]:
+        """The last job of each kind, for the page."""
         with self._lock:
             return {kind: job.data for kind, job in self._last.items()}
 
@@ -85,7 +78,7 @@ class Jobs:
         """Cancel the running job of a kind; a finished job is not affected."""
         with self._lock:
             job = self._last.get(kind)
-        if job is not None and job.state == RUNNING and job.worker is not None:
+        if job is not None and job.state == RUNNING:
             job.worker.cancel()
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ def read_robot(tell: Tell, path: str, folder: str) -> Robot:
     """The robot from a file; no file outside the folder is read."""
     if os.path.splitext(path)[1].lower() in (".xml", ".mjcf"):
         check_mjcf_paths(Path(path), Path(folder))
-    confine([Path(folder)])
+    confine(folder)
     return load_robot(path)
 
 
@@ -69,8 +69,7 @@ def open_shipped(tell: Tell, name: str, studio: Mapping[str, Any]) -> Shown:
 
 def changed_page(tell: Tell, before: Shown, robot: Robot, structure: Structure, studio: Mapping[str, Any]) -> Shown:
     """The page of another robot or structure that replaces the displayed one, with its motions."""
-    if before.folder is not None:
-        confine([Path(before.folder)])
+    confine(before.folder)
     return replace(shown_page(tell, robot, structure, before.motions, studio), folder=before.folder)
 
 
@@ -95,8 +94,7 @@ def shown_page(
 
 def plain_page(tell: Tell, shown: Shown) -> str:
     """The displayed page as one file that needs no server."""
-    if shown.folder is not None:
-        confine([Path(shown.folder)])
+    confine(shown.folder)
     return page_of(shown.arm, list(shown.motions), progress=lambda fraction: tell("kernels", fraction)).text
 
 

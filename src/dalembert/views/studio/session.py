@@ -73,7 +73,7 @@ class Session:
                 "notes": list(state.notes),
                 "motions": list(self._added),
                 "fit": None if self._fit is None else self._fit_data(self._fit),
-                "jobs": self.jobs.all_data(),
+                "jobs": self.jobs.data(),
             }
 
     def files(self, body: StudioRequest) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Session:
 
     def job(self, body: StudioRequest) -> dict[str, Any]:
         """The last job of a kind."""
-        return {"job": self.jobs.data(body.choice("kind", tuple(TITLES)))}
+        return {"job": self.jobs.data().get(body.choice("kind", tuple(TITLES)))}
 
     def cancel(self, body: StudioRequest) -> dict[str, Any]:
         """Cancel the job of a kind."""

@@ -60,24 +60,20 @@ class Uploads:
             self._count += 1
             self._coming += size
             folder = Path(self._folder.name, str(self._count))
-        path, former = folder / name, None
+        path = folder / name
+        unneeded: Path | None = path
         try:
             folder.mkdir(mode=0o700)
             with path.open("wb") as file:
                 while piece := read():
                     file.write(piece)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        else:
             with self._lock:
-                former = self._files.get(name)
-                self._files[name] = path
+                unneeded, self._files[name] = self._files.get(name), path
         finally:
             with self._lock:
                 self._coming -= size
-        if former is not None:
-            former.unlink(missing_ok=True)
+            if unneeded is not None:
+                unneeded.unlink(missing_ok=True)
 
     def scratch(self, kind: str) -> Path:
         """A folder for the files of a job of this kind; only one such job runs at a time."""

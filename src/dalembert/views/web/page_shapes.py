@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.base.files import open_bounded
-from dalembert.base.files.file_bounds import MESH_BYTES
-from dalembert.base.files.reader_process import ask
 from dalembert.errors import DalembertError, MissingExtraError, RobotError
 from dalembert.robot.model.mechanism import places
-from dalembert.robot.model.meshes import mesh_path
-from dalembert.robot.model.robot import Link, Robot
+from dalembert.robot.model.meshes import ask_trimesh, mesh_path
+from dalembert.robot.model.robot import Robot
 from dalembert.robot.model.shapes import Shape
 from dalembert.views.web.bundle import encoded
 from dalembert.views.web.decimation import Points, Triangles, decimated
@@ -26,6 +23,7 @@ ROBOT_TRIANGLES = 15_000  # of all meshes together
 MESH_FILES = 200
 LARGEST_SIZE = 1e4  # m: larger shapes are not part of a robot
 Data = dict[str, Any]
+Mesh = tuple[Points, Triangles]
 
 
 def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
@@ -40,36 +38,41 @@ def shapes_of(robot: Robot) -> tuple[Data, list[str]]:
     >>> shapes_of(robot)[0]["shapes"][0]["body"]
     -1
     """
-    reader = _MeshReader(robot)
-    at = places(robot)
-    shapes = []
-    bare = set()
+    folder = Path(robot.source).parent if robot.source and os.path.isfile(robot.source) else None
+    meshes: dict[str, Mesh | str] = {}  # by file: what was read, or why nothing can be drawn
+
+    def drawable(shape: Shape) -> bool:
+        if shape.kind != "mesh" or not _has_size(shape):
+            return _has_size(shape)
+        if shape.file not in meshes:
+            try:
+                meshes[shape.file] = _mesh(shape.file, folder, len(meshes))
+            except (MissingExtraError, DalembertError) as problem:
+                meshes[shape.file] = str(problem)
+        return not isinstance(meshes[shape.file], str)
+
+    at, shapes, bare, drawn = places(robot), list[Data](), set[int](), dict[str, int]()
     for link in robot.links:
         body, stands = at[link.name]
-        drawable = _drawable(link, reader)
-        if not drawable and any(shape.file in reader.problems for shape in (*link.visuals, *link.collisions)):
+        chosen = list(filter(drawable, link.visuals)) or list(filter(drawable, link.collisions))
+        if not chosen and any(isinstance(meshes.get(x.file), str) for x in (*link.visuals, *link.collisions)):
             bare.add(body)
-        for shape in drawable:
-            drawn: Data = {"body": body, "kind": shape.kind, "size": floats(shape.size)}
-            drawn["matrix"] = matrix(stands @ shape.placement)
-            drawn["mesh"] = reader.number(shape.file) if shape.kind == "mesh" else None
-            drawn["colour"] = None if shape.colour is None else floats(shape.colour)
-            shapes.append(drawn)
+        for shape in chosen:
+            look: Data = {"body": body, "kind": shape.kind, "size": floats(shape.size)}
+            look["matrix"] = matrix(stands @ shape.placement)
+            look["mesh"] = drawn.setdefault(shape.file, len(drawn)) if shape.kind == "mesh" else None
+            look["colour"] = None if shape.colour is None else floats(shape.colour)
+            shapes.append(look)
+    read = [mesh for file in drawn if not isinstance(mesh := meshes[file], str)]
+    most = _fair([len(faces) for _, faces in read], ROBOT_TRIANGLES)
+    problems = {file: why for file, why in meshes.items() if isinstance(why, str)}
+    which = "a mesh file is not drawn" if len(problems) == 1 else f"{len(problems)} mesh files are not drawn, the first"
     return {
         "shapes": shapes,
-        "meshes": reader.packed(),
+        "meshes": [_packed(*decimated(*mesh, most)) for mesh in read],
         "bare": sorted(bare - {shape["body"] for shape in shapes}),
-        "missing": sorted({PureWindowsPath(file).name for file in reader.problems}),
-    }, reader.notes()
-
-
-def _drawable(link: Link, reader: _MeshReader) -> list[Shape]:
-    """The drawable shapes of a link: its visual shapes, or otherwise its collision shapes."""
-    for shapes in (link.visuals, link.collisions):
-        good = [shape for shape in shapes if _has_size(shape) and (shape.kind != "mesh" or reader.reads(shape.file))]
-        if good:
-            return good
-    return []
+        "missing": sorted({PureWindowsPath(file).name for file in problems}),
+    }, [f"{which} because: {why}" for why in list(problems.values())[:1]]
 
 
 def _has_size(shape: Shape) -> bool:
@@ -80,62 +83,21 @@ def _has_size(shape: Shape) -> bool:
     return bool(visible and (firm > 0).all() and (least >= 0).all() and (sizes < LARGEST_SIZE).all())
 
 
-class _MeshReader:
-    """The meshes of a robot's files, each read once."""
-
-    def __init__(self, robot: Robot) -> None:
-        self.folder = Path(robot.source).parent if robot.source and os.path.isfile(robot.source) else None
-        self.meshes: dict[str, tuple[Points, Triangles] | None] = {}
-        self.problems: dict[str, str] = {}  # by file
-        self.drawn: list[str] = []
-
-    def reads(self, file: str) -> bool:
-        """Whether the mesh can be drawn."""
-        if file not in self.meshes:
-            try:
-                self.meshes[file] = self._read(file)
-            except (MissingExtraError, DalembertError) as problem:
-                self.meshes[file], self.problems[file] = None, str(problem)
-        return self.meshes[file] is not None
-
-    def _read(self, file: str) -> tuple[Points, Triangles]:
-        if self.folder is None:
-            raise RobotError(
-                f"the mesh '{file}' is not read, because the robot was not loaded from a file to which its path "
-                "could be relative"
-            )
-        if len(self.meshes) >= MESH_FILES:
-            raise RobotError(f"the mesh '{file}' is not read: the robot has more than {MESH_FILES} mesh files")
-        path = mesh_path(file, self.folder)
-        with open_bounded(path, MESH_BYTES, "mesh", RobotError):
-            _, arrays = ask(
-                "dalembert.views.web.decimation:triangles", {"path": str(path), "most": MESH_TRIANGLES},
-                where=str(path), reader="trimesh", error=RobotError,
-            )  # fmt: skip
-        vertices, faces = arrays["vertices"], arrays["triangles"]
-        if not len(faces) or not np.isfinite(vertices).all() or np.abs(vertices).max() > LARGEST_SIZE * 1000:
-            raise RobotError(f"{path}: the mesh has no drawable triangles")
-        return vertices, faces
-
-    def number(self, file: str) -> int:
-        """The index of a mesh in the page's list."""
-        if file not in self.drawn:
-            self.drawn.append(file)
-        return self.drawn.index(file)
-
-    def packed(self) -> list[Data]:
-        """The drawn meshes, within the triangle budget of the robot."""
-        meshes = [mesh for file in self.drawn if (mesh := self.meshes[file]) is not None]
-        most = _fair([len(faces) for _, faces in meshes], ROBOT_TRIANGLES)
-        return [_packed(*decimated(*mesh, most)) for mesh in meshes]
-
-    def notes(self) -> list[str]:
-        """Notes on the meshes that are not drawn."""
-        if not self.problems:
-            return []
-        count, reason = len(self.problems), next(iter(self.problems.values()))
-        which = "a mesh file is not drawn" if count == 1 else f"{count} mesh files are not drawn, the first"
-        return [f"{which} because: {reason}"]
+def _mesh(file: str, folder: Path | None, count: int) -> Mesh:
+    """The mesh in a file that a robot file in a folder names, after ``count`` others."""
+    if folder is None:
+        raise RobotError(
+            f"the mesh '{file}' is not read, because the robot was not loaded from a file to which its path "
+            "could be relative"
+        )
+    if count >= MESH_FILES:
+        raise RobotError(f"the mesh '{file}' is not read: the robot has more than {MESH_FILES} mesh files")
+    path = mesh_path(file, folder)
+    _, arrays = ask_trimesh("dalembert.views.web.decimation:triangles", path, most=MESH_TRIANGLES)
+    vertices, faces = arrays["vertices"], arrays["triangles"]
+    if not len(faces) or not np.isfinite(vertices).all() or np.abs(vertices).max() > LARGEST_SIZE * 1000:
+        raise RobotError(f"{path}: the mesh has no drawable triangles")
+    return vertices, faces
 
 
 def _fair(counts: Sequence[int], most: int) -> int:

@@ -8,6 +8,7 @@ once for each side.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,9 +49,8 @@ def motions_of(arm: Arm, motions: Any = None) -> list[dict[str, Any]]:
     [0.0, 1.0, 1.0, 2.0]
     """
     titled = example_motions(arm) if motions is None else _titled(motions)
-    names = [name for name, _, _ in titled]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(name for name, _, _ in titled).items():
+        if times > 1:
             raise DalembertError(f"two motions have the name {shown(name)}; each needs a unique name")
     return [_data(arm, *motion) for motion in titled]
 
@@ -68,34 +68,30 @@ def example_motions(arm: Arm) -> list[Titled]:
 def _titled(motions: Any) -> list[Titled]:
     """The given motions as (name, note, motion)."""
     if isinstance(motions, Mapping):
-        return [(str(name), "", _motion(motion)) for name, motion in motions.items()]
-    if isinstance(motions, Trajectory) or _is_titled(motions):
+        motions = [(str(name), "", motion) for name, motion in motions.items()]
+    elif isinstance(motions, Trajectory) or _is_titled(motions):
         motions = [motions]
     if not isinstance(motions, list | tuple):
         raise DalembertError(
             f"motions is {shown(motions)}; it must be a Trajectory, a list of them, a dict of name → Trajectory, or "
             "tuples (name, note, Trajectory)"
         )
-    number = len(motions)
-    return [
-        (str(motion[0]), str(motion[1]), _motion(motion[2]))
-        if _is_titled(motion)
-        else (f"Motion {k}" if number > 1 else "Motion", "", _motion(motion))
-        for k, motion in enumerate(motions, 1)
-    ]
+    titled = []
+    for k, given in enumerate(motions, 1):
+        name, note, motion = (
+            given if _is_titled(given) else (f"Motion {k}" if len(motions) > 1 else "Motion", "", given)
+        )
+        if not isinstance(motion, Trajectory):
+            raise DalembertError(
+                f"the motion is {shown(motion)}; it must be a Trajectory, such as the result of "
+                "da.read_trajectory('motion.csv')"
+            )
+        titled.append((name, str(note), motion))
+    return titled
 
 
 def _is_titled(motion: Any) -> bool:
     return isinstance(motion, tuple) and len(motion) == 3 and isinstance(motion[0], str)
-
-
-def _motion(motion: Any) -> Trajectory:
-    if not isinstance(motion, Trajectory):
-        raise DalembertError(
-            f"the motion is {shown(motion)}; it must be a Trajectory, such as the result of "
-            "da.read_trajectory('motion.csv')"
-        )
-    return motion
 
 
 def _data(arm: Arm, name: str, note: str, motion: Trajectory) -> dict[str, Any]:
