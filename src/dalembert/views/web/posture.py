@@ -1,17 +1,26 @@
-"""The initial posture of an arm on a page: above its base, bent, and far from singularities."""
+"""The initial posture of an arm on a page: above its base, bent, and far from singularities; and a slow motion from there."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.work.trajectory.planning.limits import position_limits
+from dalembert.work.trajectory.planning.joined import join
+from dalembert.work.trajectory.planning.limits import joint_ranges, position_limits
+from dalembert.work.trajectory.planning.profiles import polynomial
+from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 BENDS = (math.radians(30.0), math.radians(60.0))  # whole degrees, which are easy to read
 MOST_SIGNS = 6  # number of joints that are tried in both directions
+SHARE, CLOSED_SHARE = 0.4, 0.15  # of the way to the end of a joint's range; of arms with loops
+TURNING, SLIDING = 0.5, 0.15  # rad/s, m/s: mean speeds of a tour
+SLOWLY = 0.25  # of a joint's velocity limit
+SHORTEST = 1.0  # s, of a part of a tour
+CHECKED = 200  # instants at which loops must close
 
 
 def first_posture(arm: Arm) -> list[float]:
@@ -23,6 +32,25 @@ def first_posture(arm: Arm) -> list[float]:
         return [float(x) for x in (near if inside else arm.home)]
     postures = _candidates(arm, low, high)
     return [float(x) for x in postures[int(np.argmax(_scores(arm, postures)))]]
+
+
+def tour(arm: Arm) -> Trajectory | None:
+    """A slow motion from the initial posture towards both ends of every joint's range and back, neighbouring joints in
+    opposite directions; None if the loops of the arm do not close all along."""
+    first, (low, high) = np.array(first_posture(arm)), joint_ranges(arm)
+    up = np.arange(arm.n) % 2 == 0
+    share = CLOSED_SHARE if arm.mechanism.loops else SHARE
+    ends = [first + share * (np.where(towards, high, low) - first) for towards in (up, ~up)]
+    limits = np.array([joint.limits.velocity or np.inf for joint in arm.robot.moving_joints])
+    usual = np.array([SLIDING if joint.type == "prismatic" else TURNING for joint in arm.robot.moving_joints])
+    legs = []
+    for start, end in pairwise([first, *ends, first]):
+        mean = np.abs(end - start) / np.minimum(usual, SLOWLY * limits)
+        legs.append(polynomial(start, end, max(float(mean.max()), SHORTEST), degree=5))
+    motion = join(legs)
+    if arm.mechanism.loops and not np.all(arm.closes(motion(np.linspace(0.0, motion.duration, CHECKED))[0])):
+        return None
+    return motion
 
 
 def _candidates(arm: Arm, low: Array, high: Array) -> Array:

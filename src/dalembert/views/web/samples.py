@@ -20,6 +20,7 @@ from dalembert.base.arrays import Array
 from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.views.web.page_model import check_fits
+from dalembert.views.web.posture import tour
 from dalembert.work.trajectory.planning.events import LoadTable
 from dalembert.work.trajectory.planning.example_7_2 import titled_motions
 from dalembert.work.trajectory.planning.hermite import Hermite
@@ -37,7 +38,7 @@ def motions_of(arm: Arm, motions: Any = None) -> list[dict[str, Any]]:
     """The motions of a page as plain data: ``name``, ``note``, ``t`` (K,), ``q``, ``qd``, ``qdd`` (K n numbers each).
 
     motions  a Trajectory; a list of them; a dict of name → Trajectory; or tuples (name, note, Trajectory). None for those of
-             S Example 7.2 if the arm has two links like planar-2r, and otherwise for no motion
+             S Example 7.2 if the arm has two links like planar-2r, and otherwise for a slow tour of its range
     Returns  one dict per motion. ``loads`` are the payloads (10 numbers) and tip wrenches (6) that its events apply,
              ``load`` (K,) is the index of the load that acts from each node on, and ``events`` describes them in words
 
@@ -48,7 +49,7 @@ def motions_of(arm: Arm, motions: Any = None) -> list[dict[str, Any]]:
     >>> motions_of(arm, da.triangular([0, 0], [1, 2], duration=2.0))[0]["t"]
     [0.0, 1.0, 1.0, 2.0]
     """
-    titled = example_motions(arm) if motions is None else _titled(motions)
+    titled = example_motions(arm) or _toured(arm) if motions is None else _titled(motions)
     for name, times in Counter(name for name, _, _ in titled).items():
         if times > 1:
             raise DalembertError(f"two motions have the name {shown(name)}; each needs a unique name")
@@ -63,6 +64,12 @@ def example_motions(arm: Arm) -> list[Titled]:
         return titled_motions(arm)
     except DalembertError:  # its tip does not reach the start or the end of the example
         return []
+
+
+def _toured(arm: Arm) -> list[Titled]:
+    """A slow tour of the range of every joint, which shows an arm for which no motion is given."""
+    motion = tour(arm)
+    return [] if motion is None else [("Tour", "From the initial posture towards both ends of every range.", motion)]
 
 
 def _titled(motions: Any) -> list[Titled]:

@@ -24,7 +24,8 @@ export class App {
     this.release = () => {};
     /** @type {import("./simulation_panel.js").SimulationControl | null} */
     this.simulation = null;
-    /** @type {{design: import("./design_numbers.js").Design, change: (name: string, value: number) => void, toml: () => string} | null} */
+    /** @type {{design: import("./design_numbers.js").Design, change: (name: string, value: number) => void, toml: () => string,
+     *   edits: () => Map<string, number>, fits: (name: string, value: number) => boolean} | null} */
     this.design = null;
   }
 

@@ -39,8 +39,11 @@ export function designPanel(app) {
   };
   /** @type {{show: () => void}[]} */
   const rows = [];
+  /** @type {Map<string, number>} the least value of every field */
+  const least = new Map();
   const rowsOf = (/** @type {DesignField[]} */ fields) =>
     fields.map((field) => {
+      least.set(field.name, field.min ?? -Infinity);
       const row = designRow(design, field, change, () => (design.reset(field.name), apply()));
       rows.push(row);
       return row.element;
@@ -100,12 +103,15 @@ export function designPanel(app) {
         "Lengths of a closed chain cannot be changed here, because its loops are solved for the original lengths.",
       ),
     );
-  app.onChange(() => {
+  const edits = () => {
     // gravity can also be changed elsewhere on the page
     Array.from(robot.numbers.gravity, (g, k) => design.set(`g${"xyz"[k]}`, g));
-    show();
-  }, panel);
-  app.design = { design, change, toml: text };
+    return design.edits;
+  };
+  app.onChange(() => (edits(), show()), panel);
+  const fits = (/** @type {string} */ name, /** @type {number} */ value) =>
+    value >= (least.get(name) ?? Infinity);
+  app.design = { design, change, toml: text, edits, fits };
   return panel;
 }
 

@@ -218,10 +218,10 @@ export function scrolled(label, content) {
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, content);
 }
 
-/** Offers text as a download. In a frame, browsers block downloads silently, so the page says what to do. @param {string} name
- * @param {string} text @param {string} type */
-export function download(name, text, type) {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+/** Offers a file as a download. In a frame, browsers block downloads silently, so the page says what to do. @param {string} name
+ * @param {BlobPart} content @param {string} type */
+export function download(name, content, type) {
+  const address = URL.createObjectURL(new Blob([content], { type }));
   el("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
   if (window.parent === window) return;

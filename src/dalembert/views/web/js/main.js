@@ -11,6 +11,8 @@ import { makeGlView } from "./gl_view.js";
 import { load } from "./loader.js";
 import { MORE_PANELS } from "./more_panels.js";
 import { motionPanel } from "./motion_panel.js";
+import { playBySpace } from "./page_keys.js";
+import { linkState } from "./page_link.js";
 import { Robot } from "./robot.js";
 import { simulationPanel } from "./simulation_panel.js";
 import { Stage } from "./stage.js";
@@ -20,6 +22,7 @@ import { connectTipDrag } from "./tip_drag.js";
 import { torquePanel } from "./torque_panel.js";
 import { listedNames } from "./wording.js";
 
+/** @import { MotionPanel } from "./motion_panel.js" */
 /** @typedef {ArrayLike<number>} Values */
 
 /** The tabs: identifier, title, and the function that builds the panel. @type {[string, string, (app: App) => HTMLElement][]} */
@@ -56,13 +59,19 @@ async function start() {
     { class: "right" },
     tabs(
       [...PANELS, ...MORE_PANELS].map(([id, title, make]) => [id, title, make(app)]),
-      () => app.changed(),
+      (id) => {
+        const motion = /** @type {MotionPanel | undefined} */ (app.panels.motion);
+        if (id === "motion" && app.busy === null) motion?.player.seek(motion.player.t); // the arm at the cursor
+        app.changed();
+      },
     ),
   );
   connectTipDrag(app);
   page.replaceChildren(head, el("div", { class: "columns" }, left, right));
   page.setAttribute("aria-busy", "false");
   app.tell();
+  linkState(app);
+  playBySpace(app);
   /** The torques at a state, by default at the displayed one. @type {(q?: Values | null, qd?: Values | null, qdd?: Values | null) => Float64Array} */
   const inverseDynamics = (q, qd, qdd) =>
     robot.inverseDynamics(q ?? app.state.q, qd ?? app.state.qd, qdd ?? app.state.qdd);

@@ -5,7 +5,7 @@ import { ColourBook } from "./stage_colours.js";
 import { TipHandle } from "./stage_handle.js";
 import { fitOf } from "./arm_frames.js";
 import { steerByKeys, steerByPointer } from "./stage_pointer.js";
-import { button, checkbox, el } from "./dom.js";
+import { button, checkbox, download, el } from "./dom.js";
 
 /** @import { GlView } from "./gl_view.js" */
 /** @import { Colour, Drawn, Item } from "./items.js" */
@@ -34,6 +34,8 @@ export class Stage {
     this.drag = null;
     this.waiting = false;
     this.ratio = 0;
+    /** @type {() => void} called after each drawing */
+    this.onDrawn = () => {};
 
     host.classList.add("stage");
     const { element } = this.view;
@@ -63,6 +65,10 @@ export class Stage {
         }),
         button("+", zoomed(1.25), { "aria-label": "Zoom in", title: "Zoom in" }),
         button("−", zoomed(0.8), { "aria-label": "Zoom out", title: "Zoom out" }),
+        button("PNG", () => this.savePicture(), {
+          "aria-label": "Save the view as PNG",
+          title: "Save the view as PNG",
+        }),
       ),
     );
     steerByPointer(element, this.camera, moved);
@@ -132,6 +138,20 @@ export class Stage {
     this.view.draw(items, this.camera, this.ground());
     this.placeLabels(labels);
     this.handle.place();
+    this.onDrawn();
+  }
+
+  /** Saves the view on the colour of the page, as a PNG file. */
+  savePicture() {
+    this.drawNow();
+    const { element } = this.view;
+    const picture = el("canvas");
+    Object.assign(picture, { width: element.width, height: element.height });
+    const drawing = /** @type {CanvasRenderingContext2D} */ (picture.getContext("2d"));
+    drawing.fillStyle = getComputedStyle(document.body).backgroundColor;
+    drawing.fillRect(0, 0, picture.width, picture.height);
+    drawing.drawImage(element, 0, 0);
+    picture.toBlob((blob) => blob && download(`${this.robot.data.name}.png`, blob, "image/png"));
   }
 
   ground() {

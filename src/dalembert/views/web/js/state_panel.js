@@ -17,6 +17,7 @@ import {
 } from "./dom.js";
 import { steinerMoments } from "./moments.js";
 import { MOTION_GROUPS } from "./motion.js";
+import { tipReadout } from "./tip_readout.js";
 
 /** @import { App } from "./app.js" */
 
@@ -50,7 +51,10 @@ export function statePanel(app) {
       button("Random", () => random(app), { title: "Set a random state within the limits" }),
     ),
   );
-  for (const name of MOTION_GROUPS) panel.append(rowsOf(app, name, panel));
+  for (const name of MOTION_GROUPS) {
+    panel.append(rowsOf(app, name, panel));
+    if (name === "q") panel.append(tipReadout(app, panel));
+  }
   panel.append(wrenchRows(app), payloadRows(app));
   return panel;
 }

@@ -1,7 +1,7 @@
 // Tabbed panels, operated by mouse, touch or arrow keys.
 import { el } from "./dom.js";
 
-/** @param {[string, string, HTMLElement][]} panels identifier, title, content @param {() => void} onShow */
+/** @param {[string, string, HTMLElement][]} panels identifier, title, content @param {(id: string) => void} onShow with the identifier of the panel shown */
 export function tabs(panels, onShow) {
   const list = el("div", { role: "tablist", class: "tablist", "aria-label": "Panels" });
   const element = el("div", { class: "tabs" }, list);
@@ -14,7 +14,7 @@ export function tabs(panels, onShow) {
       if (k === chosen && focus) tab.focus();
       /** @type {HTMLElement} */ (element.children[k + 1]).hidden = k !== chosen;
     });
-    onShow();
+    onShow(panels[chosen][0]);
   };
   panels.forEach(([id, title, content], k) => {
     list.append(
