@@ -78,13 +78,17 @@ TipPath = LinePath | ArcPath
 
 @record
 class TipTask:
-    """The prescribed directions of the tip: rows (p, 3) of position and (o, 3) of orientation, in base axes."""
+    """The prescribed directions of the tip: rows (p, 3) of position and (o, 3) of orientation, in base axes.
+
+    With an ``axis`` (3,) of the tip, its direction is prescribed instead of the orientation, with rows in the tip frame.
+    """
 
     arm: Arm
     position: Array
     orientation: Array
     origin: Array  # a reachable tip position, which locates the plane or line that the tip is confined to
     unit: float = 1.0  # m: unit of length of errors and Jacobians
+    axis: Array | None = None
 
     @property
     def size(self) -> int:
@@ -93,11 +97,17 @@ class TipTask:
 
     def jacobian(self, q: Array) -> Array:
         """The prescribed rows of the Jacobian: (…, r, n)."""
-        return self._rows(self.arm.jacobian(q))
+        turning = self.orientation
+        if self.axis is not None:
+            turning = turning @ np.swapaxes(self.arm.pose(q)[..., :3, :3], -1, -2)
+        return self._rows(self.arm.jacobian(q), turning)
 
     def jacobian_derivative(self, q: Array, qd: Array) -> Array:
-        """The prescribed rows of its time derivative: (…, r, n)."""
-        return self._rows(self.arm.jacobian_derivative(q, qd))
+        """The prescribed rows of its time derivative, without an axis: (…, r, n)."""
+        return self._rows(self.arm.jacobian_derivative(q, qd), self.orientation)
+
+    def _rows(self, J: Array, turning: Array) -> Array:
+        return np.concatenate([self.position @ J[..., :3, :] / self.unit, turning @ J[..., 3:, :]], axis=-2)
 
     def directions(self, x: Array) -> Array:
         """A derivative (…, 3) of the tip position, at constant orientation, expressed in the task rows: (…, r)."""
@@ -110,16 +120,35 @@ class TipTask:
         moved = (x - pose[..., :3, 3]) @ self.position.T / self.unit
         if not len(self.orientation):
             return moved
-        turned = rotation_vector(R @ np.swapaxes(pose[..., :3, :3], -1, -2)) @ self.orientation.T
-        return np.concatenate([moved, turned], axis=-1)
+        turned = self.turn(pose[..., :3, :3], R)
+        if self.axis is not None:
+            turned = _times(np.swapaxes(pose[..., :3, :3], -1, -2), turned)
+        return np.concatenate([moved, turned @ self.orientation.T], axis=-1)
+
+    def turn(self, own: Array, R: Array) -> Array:
+        """The rotation vector (…, 3) from the orientation ``own`` of the tip to R, or between the directions of the axis."""
+        if self.axis is not None:
+            return _between(own @ self.axis, R @ self.axis)
+        return rotation_vector(R @ np.swapaxes(own, -1, -2))
 
     def outside(self, x: Array) -> float:
         """Distance (m) of x (3,) from the plane or line in which the tip moves."""
         off = x - self.origin
         return hypot(*(off - self.position.T @ (self.position @ off)))
 
-    def _rows(self, J: Array) -> Array:
-        return np.concatenate([self.position @ J[..., :3, :] / self.unit, self.orientation @ J[..., 3:, :]], axis=-2)
+
+def _between(a: Array, b: Array) -> Array:
+    """The rotation vector (…, 3) of the shortest rotation from the unit vector a to b."""
+    normal = np.cross(a, b)
+    sine = np.linalg.norm(normal, axis=-1, keepdims=True)
+    angle = np.arctan2(sine, (a * b).sum(axis=-1, keepdims=True))
+    opposite = (sine < 1e-12) & (angle > 1.0)
+    normal = np.where(opposite, np.cross(a, np.eye(3)[np.abs(a).argmin(axis=-1)]), normal)
+    return normal * (angle / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
+
+
+def _times(A: Array, x: Array) -> Array:
+    return (A @ x[..., None])[..., 0]
 
 
 def task_of(arm: Arm, orientation: bool) -> TipTask:
@@ -412,10 +441,6 @@ def derivatives(task: TipTask, q: Array, x1: Array, x2: Array) -> tuple[Array, A
         bent = _times(np.swapaxes(J1, -1, -2), _times(np.swapaxes(inverse, -1, -2), q1))
         q2 = q2 + bent - _times(inverse, _times(J, bent))
     return q1, q2
-
-
-def _times(A: Array, x: Array) -> Array:
-    return (A @ x[..., None])[..., 0]
 
 
 def follow(
