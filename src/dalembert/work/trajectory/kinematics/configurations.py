@@ -34,6 +34,7 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     span,
     starts,
     turned_into,
+    would_be,
 )
 from dalembert.work.trajectory.planning.limits import position_limits
 from dalembert.work.trajectory.planning.motion_checks import check_choice, direction, finite
@@ -193,9 +194,9 @@ class _Search:
         self.aim, self.task, self.redundant, self.periodic = name, task, rank < arm.n, _periodic(arm, q[:4])
         free = np.full(arm.n, np.inf)
         self.lower, self.upper = position_limits(arm) if respect_limits else (-free, free)
-        low, high = search_ranges(arm)
-        centred = prefer == "mid-range"
-        self.middle, scale = (0.5 * (low + high), 0.5 * (high - low)) if centred else (np.zeros(arm.n), self.units)
+        (low, high), centred = search_ranges(arm), prefer == "mid-range"
+        self.middle: Array = 0.5 * (low + high) if centred else np.zeros(arm.n)
+        scale = 0.5 * (high - low) if centred else self.units
         self.scale = self.units if seeded else np.maximum(scale, 1e-9 * self.units)
 
     def every(self, x: Array, R: Array, near: Array, count: int | None) -> tuple[Array, str]:
@@ -361,8 +362,7 @@ class _Search:
     def reason(self, q: Array, x: Array, R: Array, excess: Any) -> str:
         """Reason why there is no solution; q is the nearest configuration."""
         if excess is not None:
-            joint, value, side, limit, unit = excess
-            return f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
+            return would_be(excess)
         away, angle = (float(miss[0]) for miss in self.misses(q[None], x[None], R[None]))
         close = REACHED * max(self.task.unit, hypot(*x))
         if self.aim == "position" or angle < REACHED:

@@ -26,6 +26,7 @@ from dalembert.work.logs.log_units import sliding_joints
 from dalembert.work.trajectory.planning.hermite import Hermite
 from dalembert.work.trajectory.planning.limits import joint_ranges, position_limits
 from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
+from dalembert.work.trajectory.planning.time_breaks import bisected
 
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
@@ -286,17 +287,16 @@ def search(task: TipTask, x: Array, q0: Array | None, branch: Branch | None, res
         q = q[elbow(q) > 0]
         if not len(q):
             raise NoConfiguration(f"it is reachable only with the elbow opposite to branch '{branch}'")
-    if q0 is None:
-        q = _least_turns(arm, q)
+    if q0 is None:  # every angle in (−π, π], or one turn away if only that is within the limits
+        least = q - 2 * np.pi * np.ceil((q - np.pi - 1e-9) / (2 * np.pi))
+        q = np.where(sliding_joints(arm), q, turned_into(least, *position_limits(arm), (1, -1)))
     q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
-    excesses = [beyond(arm, configuration) if respect_limits else None for configuration in q]
-    if None in excesses:
-        return q[excesses.index(None)]
-    assert excesses[0] is not None
-    joint, value, side, limit, unit = excesses[0]
-    raise NoConfiguration(
-        f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}", "limit"
-    )
+    excesses = []
+    for configuration in q:
+        if not respect_limits or (excess := beyond(arm, configuration)) is None:
+            return configuration
+        excesses.append(excess)
+    raise NoConfiguration(would_be(excesses[0]), "limit")
 
 
 def out_of_reach(proven: bool, how_far: str) -> str:
@@ -352,12 +352,6 @@ def starts(arm: Arm, count: int, series: int = 0) -> Array:
     return arm.closing(np.random.default_rng(series), *search_ranges(arm), count)
 
 
-def _least_turns(arm: Arm, q: Array) -> Array:
-    """The same configurations with every angle in (−π, π], or one turn away if only that is within the limits."""
-    least = q - 2 * np.pi * np.ceil((q - np.pi - 1e-9) / (2 * np.pi))
-    return np.where(sliding_joints(arm), q, turned_into(least, *position_limits(arm), (1, -1)))
-
-
 def turned_into(q: Array, lower: Array, upper: Array, turns: Iterable[int]) -> Array:
     """The angles, each shifted by the first of these numbers of turns that brings it within its limits if it is not."""
 
@@ -379,6 +373,12 @@ def beyond(arm: Arm, q: Array) -> Excess | None:
             if limit is not None and sign * (value - limit) > IN_LIMITS * scale:
                 return joint.name, float(value), side, limit, unit
     return None
+
+
+def would_be(excess: Excess) -> str:
+    """The reason why a configuration with this excess is no solution."""
+    joint, value, side, limit, unit = excess
+    return f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
 
 
 def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
@@ -526,11 +526,12 @@ class _March:
     def stop_at_limit(self, before: float, q: Array, after: float, excess: Excess) -> NoReturn:
         """Raise the error for a joint that exceeds its limit between two points of the path, with q at the first."""
         joint, value, side, limit, unit = excess
-        low, high = before, after
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            at = self.corrected(middle, RK4.step(self.flow, before, q, middle - before))
-            low, high = (low, middle) if at is None or beyond(self.task.arm, at) is not None else (middle, high)
+
+        def exceeded(s: float) -> bool:
+            at = self.corrected(s, RK4.step(self.flow, before, q, s - before))
+            return at is None or beyond(self.task.arm, at) is not None
+
+        _, high = bisected(before, after, exceeded, 40)
         self.fail(
             "limit", high,
             f"joint '{joint}' of arm '{self.task.arm.name}' reaches its {side} limit of {limit:.6g} {unit}, "

@@ -27,6 +27,7 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
 )
 from dalembert.work.trajectory.planning.motion_checks import check_choice, direction, finite
 from dalembert.work.trajectory.planning.profiles import Composed, polynomial, trapezoidal, triangular
+from dalembert.work.trajectory.planning.time_breaks import bisected
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | Trajectory
@@ -240,8 +241,4 @@ def _time_at(profile: Trajectory, s: float) -> float:
     k = int(np.argmax(so_far >= s - 1e-12 * abs(so_far[-1])))
     if k == 0:
         return 0.0
-    low, high = float(t[k - 1]), float(t[k])
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if profile(middle)[0][0] >= s else (middle, high)
-    return high
+    return float(bisected(t[k - 1], t[k], lambda at: profile(at)[0][0] >= s, 60)[1])

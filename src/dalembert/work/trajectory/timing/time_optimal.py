@@ -189,33 +189,29 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
     A path known from samples is also smoothed, by 1e-7 of its range, if that makes it faster: between
     samples, a jump of the acceleration leaves ripples that no grid can resolve at high speed.
     """
-    loads = move.motion.loads
-    path = LimitedPath(move, arm, keep, loads)
-    exact: _Profile | TooRough
+    loads, rough = move.motion.loads, None
+    paths, exact = [LimitedPath(move, arm, keep, loads)], list[_Profile]()
     try:
-        exact = _solve(path, even_grid(path, intervals), np.inf)
+        exact = [_solve(paths[0], even_grid(paths[0], intervals), np.inf)]
+        if len(move.knots) < SAMPLED:
+            return paths, exact, 0.0
     except TooRough as error:
-        exact = error
-    if isinstance(exact, _Profile) and len(move.knots) < SAMPLED:
-        return [path], [exact], 0.0
+        rough = error
+    slowest = (1.0 - WORTH) * exact[0].duration if exact else np.inf
     size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
-    for tolerance in SMOOTHING if isinstance(exact, TooRough) else SMOOTHING[:1]:
+    for tolerance in SMOOTHING if rough else SMOOTHING[:1]:
         parts, away = smoothed(move, tolerance * size, loads.edges)
-        paths = [LimitedPath(part, arm, keep, loads) for part in parts]
-        whole = sum(path.length for path in paths)
+        smooth = [LimitedPath(part, arm, keep, loads) for part in parts]
+        counts = [max(FEWEST, round(intervals * part.length / sum(x.length for x in smooth))) for part in smooth]
         try:
-            profiles = [
-                _solve(path, even_grid(path, max(FEWEST, round(intervals * path.length / whole))), np.inf)
-                for path in paths
-            ]
+            profiles = [_solve(path, even_grid(path, n), np.inf) for path, n in zip(smooth, counts, strict=True)]
         except TooRough:
             continue
-        total = sum(profile.duration for profile in profiles)
-        if isinstance(exact, TooRough) or total < (1.0 - WORTH) * exact.duration:
-            return paths, profiles, away
-    if isinstance(exact, TooRough):
-        raise exact
-    return [path], [exact], 0.0
+        if sum(profile.duration for profile in profiles) < slowest:
+            return smooth, profiles, away
+    if rough:
+        raise rough
+    return paths, exact, 0.0
 
 
 # -- rounds of the passes ---------------------------------------------------------------------------
