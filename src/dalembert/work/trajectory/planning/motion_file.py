@@ -278,9 +278,7 @@ def motion_columns(
             )
         even = np.arange(np.floor(duration * rate * (1 + 1e-12)) + 1) / rate
         t = np.append(even[even < duration * (1 - 1e-12)], duration)
-    at = t
-    if both_sides:
-        t, at = sides_of(motion, t)
+    t, at = sides_of(motion, t) if both_sides else (t, t)
     with np.errstate(all="ignore"):
         (q, qd, _), (_, _, qdd) = motion(t), motion(at)
     groups = {"q": q, "qd": qd, "qdd": qdd}

@@ -56,10 +56,6 @@ class LimitedPath:
         """Time at which the original motion passes s."""
         return float(self.move.given_time(np.array([s]))[0])
 
-    def rubs(self, joint: int) -> bool:
-        """Whether Coulomb friction acts on a joint."""
-        return bool(self.dry[joint]) or self.passive_dry
-
     def torques(self, s: Array, q: Array, *states: tuple[Array, Array]) -> list[Array]:
         """Inverse dynamics at the path positions s for each of the pairs (q̇, q̈), with the load carried there."""
         if not self.loads:
@@ -255,8 +251,8 @@ def coarser(on: PathProblem, every: int) -> PathProblem:
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float, no_help: str = "no timing helps") -> LimitError:
-    load = share * path.keep.effort[joint]
-    return too_heavy(path.arm, path.keep, joint, load, path.time(s), path.rubs(joint), no_help)
+    load, has_coulomb = share * path.keep.effort[joint], bool(path.dry[joint]) or path.passive_dry
+    return too_heavy(path.arm, path.keep, joint, load, path.time(s), has_coulomb, no_help)
 
 
 class TooRough(DalembertError):

@@ -10,7 +10,7 @@ docs/scaling.md explains the method.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -284,7 +284,11 @@ def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple
     on = problem(path, sample(path, s))
     look = coarser(on, EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
-    on, look = (_capped(each, min(top, cap * cap), top) for each in (on, look))
+    least, most = 1e-18 * top, min(top, cap * cap)
+    on, look = (
+        replace(x, limits=x.limits._replace(fastest=np.minimum(x.limits.fastest, most), least=least))
+        for x in (on, look)
+    )
     seen, _ = _repeated(path, look, 1, refinements, None)
     profile, status = _repeated(path, on, ROUNDS, refinements, seen)
     if profile is None:
@@ -292,12 +296,6 @@ def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple
     slower = seen is None or seen.duration > (1.0 + CONVERGED) * profile.duration
     imprecise = refinements < 2 and slower and len(look.s) < len(s)
     return profile, profile.coarse | imprecise
-
-
-def _capped(on: PathProblem, most: float, top: float) -> PathProblem:
-    """The limits with the additional bound x ≤ most; top is an x above all relevant values."""
-    limits = on.limits._replace(fastest=np.minimum(on.limits.fastest, most), least=1e-18 * top)
-    return PathProblem(on.s, limits)
 
 
 def _repeated(
