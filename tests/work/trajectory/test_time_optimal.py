@@ -27,7 +27,7 @@ from dalembert.work.trajectory.timing import reachable_sets as passes
 from dalembert.work.trajectory.timing import refinement as rounds
 from dalembert.work.trajectory.timing import time_optimal
 from dalembert.work.trajectory.timing.moves import moves_of, states
-from dalembert.work.trajectory.timing.path_limits import LimitedPath, even_grid, problem, sample
+from dalembert.work.trajectory.timing.path_limits import LimitedPath, even_grid, problem
 
 EXCESS = 1e-6
 
@@ -522,7 +522,7 @@ def test_coefficients_are_the_torques() -> None:
     a = with_friction(arm("puma560"), 3.0, 1.0)
     motion = a_path(a, 4)
     path = LimitedPath(moves_of(motion)[0][0], a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
-    on = problem(path, sample(path, even_grid(path, 50)))
+    on = problem(path, even_grid(path, 50))
     q, qp, qpp = motion(0.5 * (on.s[:-1] + on.s[1:]))
     x, u = 1.7, -0.6
     m, c, v, k = on.limits.D[on.limits.where[:, 1], :, : path.rows].transpose(1, 0, 2)

@@ -145,52 +145,18 @@ def _with_turns(path: LimitedPath, s: Array) -> Array:
     return np.unique(np.concatenate([others, turns]))
 
 
-@record
-class PathSamples:
-    """The path and the arm at all points of a grid: its N + 1 points, the left side of its knots, and N midpoints.
-
-    where   (N, 3) the points of each interval: left end, middle, right end
-    terms   torques of the arm there, including the friction of passive joints, and derivatives of the path
-    Gamma, speeds  Γ (None for the identity) and Γ q', for the joints whose friction counts
-    still   (n,) joints that move only by rounding error; smooth (N,) no knot and no reversal at the next grid point
-    """
-
-    s: Array
-    where: Indices
-    terms: PathTerms
-    Gamma: Array | None
-    speeds: Array
-    still: NDArray[np.bool_]
-    smooth: NDArray[np.bool_]
-
-
-def sample(path: LimitedPath, s: Array) -> PathSamples:
-    """Samples from one evaluation of the path and three of inverse dynamics."""
+def _points(path: LimitedPath, s: Array) -> tuple[Array, Indices, NDArray[np.bool_]]:
+    """All points of a grid: its N + 1 points, the left side of its knots, and N midpoints; those of each interval, (N, 3):
+    left end, middle, right end; and which grid points are knots."""
     N = len(s) - 1
     at_knot = np.zeros(N + 1, bool)
     at_knot[np.searchsorted(s, path.knots)] = True
     knots = np.flatnonzero(at_knot)
-    where = np.empty((N, 3), np.intp)
-    where[:, 0] = np.arange(N)
-    where[:, 1] = np.arange(N + 1 + len(knots), 2 * N + 1 + len(knots))
-    where[:, 2] = np.arange(1, N + 1)
+    where = np.arange(N)[:, None] + np.array([0, N + 1 + len(knots), 1])
     where[knots - 1, 2] = np.arange(N + 1, N + 1 + len(knots))
     points = np.concatenate([s, s[knots] - path.tiny, 0.5 * (s[:-1] + s[1:])])
     points[knots] += path.tiny
-    q, qp, qpp = path.at(points)
-    g = m = c = q
-    if path.pushes:
-        rest = np.zeros(path.arm.n)
-        g, m, c = path.torques(points, q, (rest, rest), (rest, qp), (qp, qpp))
-    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, path.arm.n))
-    still, smooth, (Gamma, speeds) = np.zeros(path.arm.n, bool), ~at_knot[1:], path.speeds(q, qp)
-    if path.turning:
-        signs = np.sign(speeds[where[:, 1]][:, path.dry_joints])
-        smooth[:-1] &= (signs[:-1] == signs[1:]).all(axis=1)
-        size = np.abs(qp).max(axis=0)
-        still = (path.dry > 0) & (size > 0) & (size < 1e-12 * float(size.max()))
-        speeds = speeds if path.pulled else np.where(still, 0.0, speeds)
-    return PathSamples(s, where, PathTerms(g, m, c, qp, qpp, viscous, dry), Gamma, speeds, still, smooth)
+    return points, where, at_knot
 
 
 # -- limits on the grid ----------------------------------------------------------------------------
@@ -204,24 +170,35 @@ class PathProblem:
     limits: PathLimits
 
 
-def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
-    """All limits on the grid."""
-    s, where, n, keep = at.s, at.where, path.arm.n, path.keep
-    source, smooth = np.arange(len(at.terms.qp)), at.smooth
+def problem(path: LimitedPath, s: Array) -> PathProblem:
+    """All limits on the grid, from one evaluation of the path and three of inverse dynamics."""
+    n, keep = path.arm.n, path.keep
+    points, where, at_knot = _points(path, s)
+    q, qp, qpp = path.at(points)
+    g = m = c = q
+    if path.pushes:
+        rest = np.zeros(n)
+        g, m, c = path.torques(points, q, (rest, rest), (rest, qp), (qp, qpp))
+    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, n))
+    source, smooth, effort = np.arange(len(points)), ~at_knot[1:], keep.effort
     rub: Array = np.empty((0, n))
     if path.turning:  # each interval has points of its own, with the sign of Coulomb friction at its middle
-        levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
-        repeated = np.repeat(levels, 3, axis=0)
-        source = where.ravel()
-        rub = repeated if at.Gamma is None else np.einsum("pbn,pb->pn", at.Gamma[source], repeated)
-        where = np.arange(len(source)).reshape(-1, 3)
-        smooth = smooth.copy()
+        Gamma, speeds = path.speeds(q, qp)
+        signs = np.sign(speeds[where[:, 1]][:, path.dry_joints])
+        smooth[:-1] &= (signs[:-1] == signs[1:]).all(axis=1)
         smooth[[0, -2]] = False  # there is no neighbour beside rest
+        size = np.abs(qp).max(axis=0)
+        still = (path.dry > 0) & (size > 0) & (size < 1e-12 * float(size.max()))  # moves only by rounding error
+        effort = effort - np.where(still, path.dry, 0.0)  # at standstill, Coulomb friction may act either way
+        speeds = speeds if path.pulled else np.where(still, 0.0, speeds)
+        levels = np.repeat(coulomb(speeds[where[:, 1]], path.forward, path.backward), 3, axis=0)
+        source = where.ravel()
+        rub = levels if Gamma is None else np.einsum("pbn,pb->pn", Gamma[source], levels)
+        where = np.arange(len(source)).reshape(-1, 3)
     P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
     rows = LimitRows(np.empty((P, 4, J)), np.empty((P, V)), np.empty(P), np.empty((4, J)))
-    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # at standstill, Coulomb friction may act either way
     per = Reciprocals(1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity)
-    assemble(source, at.terms, rub, path.viscous or path.turning, per, rows)
+    assemble(source, PathTerms(g, m, c, qp, qpp, viscous, dry), rub, path.viscous or path.turning, per, rows)
     D, speed, steepest, largest = rows
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))

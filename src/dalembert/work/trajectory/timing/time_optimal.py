@@ -34,7 +34,6 @@ from dalembert.work.trajectory.timing.path_limits import (
     coarser,
     even_grid,
     problem,
-    sample,
     stuck,
 )
 from dalembert.work.trajectory.timing.reachable_sets import Passing, PathLimits
@@ -100,10 +99,7 @@ class TimeOptimalReport:
     @cached_property
     def s(self) -> Array:
         """The grid in the time of the original motion."""
-        paths, profiles = self._timed.paths, self._timed.profiles
-        return np.concatenate(
-            [path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]
-        )
+        return np.concatenate([profile.path.move.given_time(profile.on.s) for profile in self._timed.profiles])
 
     def new_time(self, t: Array) -> Array:
         """Times at which the new motion is where the original one is at the times t; dwells are traversed uniformly."""
@@ -114,10 +110,8 @@ class TimeOptimalReport:
     @cached_property
     def path(self) -> Array:
         """Path parameter at the grid points."""
-        lengths = np.cumsum([0.0, *(path.length for path in self._timed.paths)])
-        return np.concatenate(
-            [begin + profile.on.s for begin, profile in zip(lengths, self._timed.profiles, strict=False)]
-        )
+        begins = np.cumsum([0.0, *(profile.path.length for profile in self._timed.profiles)])
+        return np.concatenate([a + profile.on.s for a, profile in zip(begins, self._timed.profiles, strict=False)])
 
     @cached_property
     def path_velocity(self) -> Array:
@@ -134,8 +128,8 @@ class TimeOptimalReport:
     def active(self) -> tuple[Active, ...]:
         """The intervals in order of time."""
         stretches: list[Active] = []
-        for path, profile, begin in zip(self._timed.paths, self._timed.profiles, self._timed.begins, strict=True):
-            t, shares, names = begin + profile.to.t, _shares(path, profile), path.names
+        for profile, begin in zip(self._timed.profiles, self._timed.begins, strict=True):
+            t, shares, names = begin + profile.to.t, profile.shares, profile.path.names
             before = stretches[-1].end if stretches else 0.0
             if t[0] > before:
                 stretches.append(Active(before, float(t[0]), "", "dwell"))
@@ -171,30 +165,29 @@ def time_optimal(
     wanted = None if duration is None else number("duration", duration)
     moves, stops = motion.moves
     whole = sum(move.length for move in moves)
-    paths: list[LimitedPath] = []
     best: list[_Profile] = []
     smoothing = 0.0
     for move in moves:
         intervals = max(min(grid, FEWEST), round(grid * move.length / whole))
-        tried, profiles, away = _follow(move, arm, keep, intervals)
-        paths, best, smoothing = paths + tried, best + profiles, max(smoothing, away)
+        profiles, away = _follow(move, arm, keep, intervals)
+        best, smoothing = best + profiles, max(smoothing, away)
     if wanted is not None:
-        best = _as_slow_as(paths, best, wanted, sum(stop.dwell for stop in stops))
-    return _trajectory(motion, paths, best, stops, smoothing)
+        best = _as_slow_as(best, wanted, sum(stop.dwell for stop in stops))
+    return _trajectory(motion, best, stops, smoothing)
 
 
-def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[LimitedPath], list[_Profile], float]:
+def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[_Profile], float]:
     """The fastest profile along a move, which is smoothed as little as necessary if it is too rough.
 
     A path known from samples is also smoothed, by 1e-7 of its range, if that makes it faster: between
     samples, a jump of the acceleration leaves ripples that no grid can resolve at high speed.
     """
     loads, rough = move.motion.loads, None
-    paths, exact = [LimitedPath(move, arm, keep, loads)], list[_Profile]()
+    path, exact = LimitedPath(move, arm, keep, loads), list[_Profile]()
     try:
-        exact = [_solve(paths[0], even_grid(paths[0], intervals), np.inf)]
+        exact = [_solve(path, even_grid(path, intervals), np.inf)]
         if len(move.knots) < SAMPLED:
-            return paths, exact, 0.0
+            return exact, 0.0
     except TooRough as error:
         rough = error
     slowest = (1.0 - WORTH) * exact[0].duration if exact else np.inf
@@ -208,10 +201,10 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
         except TooRough:
             continue
         if sum(profile.duration for profile in profiles) < slowest:
-            return smooth, profiles, away
+            return profiles, away
     if rough:
         raise rough
-    return paths, exact, 0.0
+    return exact, 0.0
 
 
 # -- rounds of the passes ---------------------------------------------------------------------------
@@ -221,6 +214,7 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
 class _Profile:
     """A timing along a path, as it was checked."""
 
+    path: LimitedPath
     on: PathProblem
     refinements: int
     to: Checked
@@ -238,6 +232,14 @@ class _Profile:
     def coarse(self) -> NDArray[np.bool_]:
         """Intervals on which the grid is too coarse."""
         return (self.to.blur > TOO_ROUGH) | (self.to.over > ALLOWED) | (self.to.fast > ALLOWED)
+
+    @property
+    def shares(self) -> Array:
+        """The largest share of every limit on each interval."""
+        ends = np.sqrt(np.stack([self.to.x[:-1], self.to.x[1:]], axis=1))[:, :, None]
+        limits, n = self.on.limits, self.path.arm.n
+        speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
+        return np.concatenate([self.to.near[:, : self.path.rows], speeds], axis=1)
 
 
 def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
@@ -281,7 +283,7 @@ def _solve(path: LimitedPath, s: Array, cap: float) -> _Profile:
 
 def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple[_Profile, NDArray[np.bool_]]:
     """The profile on this grid, and the intervals that must be halved before it can be trusted."""
-    on = problem(path, sample(path, s))
+    on = problem(path, s)
     look = coarser(on, EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
     least, most = 1e-18 * top, min(top, cap * cap)
@@ -328,7 +330,7 @@ def _repeated(
                 break
             first, last = first + 1, last + 1
         if to.rounds[0]:
-            return _Profile(on, refinements, to), status
+            return _Profile(path, on, refinements, to), status
     return None, status
 
 
@@ -367,7 +369,7 @@ def _top_speed(path: LimitedPath, on: PathProblem) -> float:
     return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
-def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
+def _as_slow_as(best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
     """Profiles with the total duration ``duration``: the fastest ones under the cap on ṡ that achieves it."""
     least = sum(profile.duration for profile in best) + dwells
     if not np.isfinite(duration):
@@ -376,7 +378,7 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
         raise DalembertError(f"the motion cannot take {duration:g} s: the limits allow no less than {least:.6g} s")
     moving = duration - dwells
     low, high = 0.0, float(np.sqrt(max(profile.to.x.max() for profile in best)))
-    cap = sum(path.length for path in paths) / moving
+    cap = sum(profile.path.length for profile in best) / moving
     slow, fast = best, best
     for _ in range(60):
         total = sum(profile.duration for profile in slow)
@@ -387,7 +389,7 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
         if high - low < 1e-9 * high:
             break
         try:
-            slow = [_solve(path, profile.on.s, cap) for path, profile in zip(paths, best, strict=True)]
+            slow = [_solve(profile.path, profile.on.s, cap) for profile in best]
         except LimitError:
             raise DalembertError(
                 f"the motion cannot take {duration:g} s: at that duration gravity would make it exceed some limit"
@@ -397,10 +399,10 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
         # the duration is nearly inversely proportional to the cap: step towards it within the bracket
         step = cap * total / moving
         cap = step if low < step < high else 0.5 * (low + high)
-    return _between(paths, fast, slow, moving)
+    return _between(fast, slow, moving)
 
 
-def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
+def _between(fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
     """Profiles between faster and slower ones on the same grid, with the total duration ``moving``.
 
     A cap on ṡ that is barely active costs more than it should, by the error of the grid, so just above the minimum
@@ -412,7 +414,7 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
     low, high, mixed = 0.0, 1.0, slow
     for _ in range(60):
         share = 0.5 * (low + high)
-        mixed = [_mixed(*profiles, share) for profiles in zip(paths, fast, slow, strict=True)]
+        mixed = [_mixed(*profiles, share) for profiles in zip(fast, slow, strict=True)]
         total = sum(profile.duration for profile in mixed)
         if abs(total - moving) <= 1e-9 * moving:
             break
@@ -420,7 +422,7 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
     return mixed if max(profile.worst for profile in mixed) <= 1e-6 else slow
 
 
-def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _Profile:
+def _mixed(fast: _Profile, slow: _Profile, share: float) -> _Profile:
     """ṡ² and s̈ with this share of the slower profile, checked like any other profile."""
     at = _passing(slow.on.limits)
     at.x[:], at.u[:] = (1.0 - share) * fast.to.x + share * slow.to.x, (1.0 - share) * fast.to.u + share * slow.to.u
@@ -428,9 +430,9 @@ def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _
     to = Checked._make(map(np.array, slow.to))
     status = check(slow.on.limits, at, to)
     assert status == 0  # both are feasible, and so is everything between them
-    if path.move.rough:
-        _look_closer_at_the_ends(path, slow.on, to)
-    return _Profile(slow.on, slow.refinements, to)
+    if slow.path.move.rough:
+        _look_closer_at_the_ends(slow.path, slow.on, to)
+    return replace(slow, to=to)
 
 
 # -- the new motion ----------------------------------------------------------------------------------
@@ -440,22 +442,21 @@ def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _
 class _Timed:
     """The moves in sequence, each from its own start time; the arm is at rest between them."""
 
-    paths: list[LimitedPath]
     profiles: list[_Profile]
     begins: Array  # start time of each move, in the new time
     duration: float
 
     def __call__(self, time: Array) -> tuple[Array, Array, Array]:
-        which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.paths) - 1)
-        states = np.empty((3, len(time), self.paths[0].arm.n))
+        which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.profiles) - 1)
+        states = np.empty((3, len(time), self.profiles[0].path.arm.n))
         for k in np.unique(which):
             mine = which == k
             states[:, mine] = self._move(int(k), time[mine] - self.begins[k])
         return states[0], states[1], states[2]
 
     def _move(self, k: int, time: Array) -> tuple[Array, Array, Array]:
-        path, profile = self.paths[k], self.profiles[k]
-        end = profile.to.t[-1]
+        profile = self.profiles[k]
+        path, end = profile.path, profile.to.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
         # a time that rounding moved off a grid point is taken to be that point: the interval that begins there applies
@@ -474,17 +475,15 @@ class _Timed:
         return q, qd, qdd
 
 
-def _trajectory(
-    motion: Trajectory, paths: list[LimitedPath], profiles: list[_Profile], stops: list[Stop], smoothing: float
-) -> Trajectory:
+def _trajectory(motion: Trajectory, profiles: list[_Profile], stops: list[Stop], smoothing: float) -> Trajectory:
     begins, now, was = [], 0.0, 0.0
-    for path, profile in zip(paths, profiles, strict=True):
-        now += sum(stop.dwell for stop in stops if was <= stop.time < path.move.start)
-        was = path.move.start
+    for profile in profiles:
+        now += sum(stop.dwell for stop in stops if was <= stop.time < profile.path.move.start)
+        was = profile.path.move.start
         begins.append(now)
         now += profile.duration
     duration = now + sum(stop.dwell for stop in stops if stop.time >= was)
-    timed = _Timed(paths, profiles, np.array(begins), duration)
+    timed = _Timed(profiles, np.array(begins), duration)
     report = TimeOptimalReport(
         duration=duration,
         duration_before=motion.duration,
@@ -501,11 +500,3 @@ def _trajectory(
     events = events_at(motion.events, lambda t: report.new_time(snapped(t, report.s, near)))
     knots = np.concatenate([report.t, instants_of(events)])
     return Trajectory(duration, motion.n, timed, tuple(knots.tolist()), None, report, motion.notes, events)
-
-
-def _shares(path: LimitedPath, profile: _Profile) -> Array:
-    """The largest share of every limit on each interval."""
-    ends = np.sqrt(np.stack([profile.to.x[:-1], profile.to.x[1:]], axis=1))[:, :, None]
-    limits, n = profile.on.limits, path.arm.n
-    speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
-    return np.concatenate([profile.to.near[:, : path.rows], speeds], axis=1)
