@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, LimitError
 from dalembert.work.trajectory.planning.events import LoadTable, carrying
 from dalembert.work.trajectory.planning.limits import JointLimits, too_heavy
@@ -162,15 +161,7 @@ def _points(path: LimitedPath, s: Array) -> tuple[Array, Indices, NDArray[np.boo
 # -- limits on the grid ----------------------------------------------------------------------------
 
 
-@record
-class PathProblem:
-    """The limits on a grid, in the form that the passes need."""
-
-    s: Array
-    limits: PathLimits
-
-
-def problem(path: LimitedPath, s: Array) -> PathProblem:
+def problem(path: LimitedPath, s: Array) -> PathLimits:
     """All limits on the grid, from one evaluation of the path and three of inverse dynamics."""
     n, keep = path.arm.n, path.keep
     points, where, at_knot = _points(path, s)
@@ -210,21 +201,18 @@ def problem(path: LimitedPath, s: Array) -> PathProblem:
     ends = np.append(steepest[where[:, 0]], steepest[where[-1, 2]])
     ends[1:] = np.maximum(ends[1:], steepest[where[:, 2]])
     fastest = 1.0 / np.maximum(np.square(ends), 1e-200)
-    return PathProblem(s, PathLimits(D, where, floor, speed, np.diff(s), smooth, fastest, 0.0))
+    return PathLimits(s, D, where, floor, speed, np.diff(s), smooth, fastest, 0.0)
 
 
-def coarser(on: PathProblem, every: int) -> PathProblem:
+def coarser(on: PathLimits, every: int) -> PathLimits:
     """The same limits on a coarser grid that merges ``every`` intervals into one."""
     if every == 1:
         return on
-    where, smooth = on.limits.where, on.limits.smooth
     points = np.append(np.arange(0, len(on.s) - 1, every), len(on.s) - 1)
-    left, right = points[:-1], points[1:]
-    inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
-    where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
-    s, fastest = on.s[points], on.limits.fastest[points]
-    limits = on.limits._replace(where=where, h=np.diff(s), smooth=smooth[right - 1], fastest=fastest)
-    return PathProblem(s, limits)
+    left, right, s = points[:-1], points[1:], on.s[points]
+    inner = np.where(right - left > 1, on.where[(left + right) // 2, 0], on.where[left, 1])
+    where = np.stack([on.where[left, 0], inner, on.where[right - 1, 2]], axis=1)
+    return on._replace(s=s, where=where, h=np.diff(s), smooth=on.smooth[right - 1], fastest=on.fastest[points])
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float, no_help: str = "no timing helps") -> LimitError:
@@ -236,13 +224,13 @@ class TooRough(DalembertError):
     """A path that varies faster than the grid can resolve."""
 
 
-def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
+def stuck(path: LimitedPath, on: PathLimits, status: int) -> DalembertError:
     """The error for a path that cannot be followed, with the joint and the time.
 
     Wherever rest is possible along the whole path, a sufficiently slow motion is too; in that case the grid is at
     fault.
     """
-    D, where, k = on.limits.D, on.limits.where, path.arm.n
+    D, where, k = on.D, on.where, path.arm.n
     i = min(abs(status) - 1, len(where) - 1)
     s = float(on.s[i])
     if np.abs(D[:, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:

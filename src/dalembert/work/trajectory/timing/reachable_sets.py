@@ -41,6 +41,7 @@ CORNER = 0.999  # of the largest x: below this, the corner of a set need not be 
 class PathLimits(NamedTuple):
     """The limits on the N intervals of a path; J rows on torque and acceleration, V on velocity.
 
+    s        (N+1,) the grid points
     D        (P, 4, J) m, c, v, k at P points; where (N, 3): the left end, the middle and the right end of each interval
     floor    (J,) an |m| that counts as zero
     speed    (P, V) |q'| over the velocity limit
@@ -50,6 +51,7 @@ class PathLimits(NamedTuple):
     least    a level of x that counts as zero
     """
 
+    s: Floats1
     D: Floats3
     where: Integers2
     floor: Floats1

@@ -29,7 +29,6 @@ from dalembert.work.trajectory.timing.moves import Move, Stop
 from dalembert.work.trajectory.timing.path_functions import law as timing_law
 from dalembert.work.trajectory.timing.path_limits import (
     LimitedPath,
-    PathProblem,
     TooRough,
     coarser,
     even_grid,
@@ -215,7 +214,7 @@ class _Profile:
     """A timing along a path, as it was checked."""
 
     path: LimitedPath
-    on: PathProblem
+    on: PathLimits
     refinements: int
     to: Checked
 
@@ -237,14 +236,13 @@ class _Profile:
     def shares(self) -> Array:
         """The largest share of every limit on each interval."""
         ends = np.sqrt(np.stack([self.to.x[:-1], self.to.x[1:]], axis=1))[:, :, None]
-        limits, n = self.on.limits, self.path.arm.n
-        speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
+        speeds = (self.on.speed[self.on.where[:, ::2], : self.path.arm.n] * ends).max(axis=1)
         return np.concatenate([self.to.near[:, : self.path.rows], speeds], axis=1)
 
 
-def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
+def _look_closer_at_the_ends(path: LimitedPath, on: PathLimits, to: Checked) -> None:
     """Check the limits densely at both ends, where q'' may start like a square root; raises ``over``."""
-    h, x, u, over, N = on.limits.h, to.x, to.u, to.over, len(on.limits.h)
+    h, x, u, over, N = on.h, to.x, to.u, to.over, len(on.h)
     i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
     d = h[i, None] * CLOSE_BY
     bend = ((u[i, 1] - u[i, 0]) / h[i])[:, None]
@@ -287,10 +285,7 @@ def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple
     look = coarser(on, EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
     least, most = 1e-18 * top, min(top, cap * cap)
-    on, look = (
-        replace(x, limits=x.limits._replace(fastest=np.minimum(x.limits.fastest, most), least=least))
-        for x in (on, look)
-    )
+    on, look = (x._replace(fastest=np.minimum(x.fastest, most), least=least) for x in (on, look))
     seen, _ = _repeated(path, look, 1, refinements, None)
     profile, status = _repeated(path, on, ROUNDS, refinements, seen)
     if profile is None:
@@ -301,15 +296,14 @@ def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple
 
 
 def _repeated(
-    path: LimitedPath, on: PathProblem, rounds: int, refinements: int, seen: _Profile | None
+    path: LimitedPath, on: PathLimits, rounds: int, refinements: int, seen: _Profile | None
 ) -> tuple[_Profile | None, int]:
     """A profile from repeated passes, with more margin where a limit was exceeded, and the status of the last pass.
 
     The first profile that satisfies all limits; the last one if none does; None if there is no profile.
     seen  the solution on a coarser grid, whose limit shares and speeds serve as initial values
     """
-    limits, at = on.limits, _passing(on.limits)
-    N, J = len(limits.h), len(limits.floor)
+    at, N, J = _passing(on), len(on.h), len(on.floor)
     to = Checked(
         np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1), np.zeros((N, J)),
         np.empty(N), np.empty(N), np.empty(N), np.zeros(1, np.int64),
@@ -322,7 +316,7 @@ def _repeated(
         share = 0.0 if seen is None else 0.8
         first, last = 1, 1 if path.move.rough else rounds
         while True:
-            status = repeat(limits, at, to, first, last, ALLOWED, share, path.viscous)
+            status = repeat(on, at, to, first, last, ALLOWED, share, path.viscous)
             if status or not path.move.rough:
                 break
             _look_closer_at_the_ends(path, on, to)
@@ -345,27 +339,27 @@ def _passing(limits: PathLimits) -> Passing:
     )  # fmt: skip
 
 
-def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterator[Array | float]:
+def _levels(path: LimitedPath, on: PathLimits, seen: _Profile | None) -> Iterator[Array | float]:
     """Where √x is linearised first: at the coarser solution; otherwise slow, where rest is feasible, then faster."""
     if not path.viscous:
         yield 0.0
         return
     if seen is not None:
         yield np.interp(on.s, seen.on.s, seen.to.x)
-    where = on.limits.where
-    dry = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
+    where = on.where
+    dry = np.abs(on.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
     for share in FRICTION_SHARES:
         yield np.square(share / np.maximum(dry, 1e-3 * dry.max()))
 
 
-def _top_speed(path: LimitedPath, on: PathProblem) -> float:
+def _top_speed(path: LimitedPath, on: PathLimits) -> float:
     """A finite x above all relevant values, for paths on which nothing limits the speed.
 
     It lies far above the x at which s̈ = ṡ² / length and ṡ² would use up a whole limit at a typical point.
     """
-    middle = on.limits.where[:, 1]
-    m, c = np.abs(on.limits.D[middle, :2]).transpose(1, 0, 2)
-    need = np.maximum((c + m / path.length).max(axis=1), np.square(on.limits.speed[middle].max(axis=1)))
+    middle = on.where[:, 1]
+    m, c = np.abs(on.D[middle, :2]).transpose(1, 0, 2)
+    need = np.maximum((c + m / path.length).max(axis=1), np.square(on.speed[middle].max(axis=1)))
     return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
@@ -424,11 +418,11 @@ def _between(fast: list[_Profile], slow: list[_Profile], moving: float) -> list[
 
 def _mixed(fast: _Profile, slow: _Profile, share: float) -> _Profile:
     """ṡ² and s̈ with this share of the slower profile, checked like any other profile."""
-    at = _passing(slow.on.limits)
+    at = _passing(slow.on)
     at.x[:], at.u[:] = (1.0 - share) * fast.to.x + share * slow.to.x, (1.0 - share) * fast.to.u + share * slow.to.u
     at.moved[:] = True
     to = Checked._make(map(np.array, slow.to))
-    status = check(slow.on.limits, at, to)
+    status = check(slow.on, at, to)
     assert status == 0  # both are feasible, and so is everything between them
     if slow.path.move.rough:
         _look_closer_at_the_ends(slow.path, slow.on, to)
