@@ -235,7 +235,12 @@ class _SelectionProblem:
         parts: list[Motor | Gear] = [*self.motors, *(self.gears or ())]
         self.criterion = "price" if all(part.price is not None for part in parts) else "mass"
         self.weights = durations(at.t)
-        trial = Arm(self._with({i: {"rotor": self._open_rotor(i), "motor": None, "gear": None} for i in self.which}))
+        # trial rotors in place of the joints' own; their friction depends on the ratio and is treated separately
+        own = {i: arm.robot.moving_joints[i].rotor or Rotor() for i in self.which}
+        still: dict[str, Any] = {"inertia": TRIAL, "gear": 1.0, "mass": 0.0, "viscous": 0.0, "coulomb": (0.0, 0.0)}
+        trial = Arm(
+            self._with({i: {"rotor": replace(x, **still), "motor": None, "gear": None} for i, x in own.items()})
+        )
         self._columns(trial)
         tau, f, mu = loads(trial, at, tip_wrench)
         self.bearings = bearing_parts(trial, f, mu)
@@ -248,11 +253,6 @@ class _SelectionProblem:
         self.used: dict[int, Array] = {}
         self.known = _MotorArrays(self.motors)
         self.ratings: dict[float, tuple[Array, Array]] = {}  # of every motor, by the ratio of the gear
-
-    def _open_rotor(self, i: int) -> Rotor:
-        """A trial rotor in place of the joint's own; its friction depends on the ratio and is treated separately."""
-        own = self.arm.robot.moving_joints[i].rotor or Rotor()
-        return replace(own, inertia=TRIAL, gear=1.0, mass=0.0, viscous=0.0, coulomb=(0.0, 0.0))
 
     def _columns(self, trial: Arm) -> None:
         """Compute the effect of every open rotor on all torques, by J k, J and m, and by m at rest: (4, N, n)."""

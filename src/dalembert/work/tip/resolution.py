@@ -23,7 +23,6 @@ from dalembert.work.trajectory.planning.motion_checks import check_choice, finit
 if TYPE_CHECKING:
     from dalembert.work.tip.operational import OperationalSpace
 
-Rate = Callable[[float, Array], Array]  # of the state (q, q̇): (2, n)
 NEWTON = 12  # maximum number of steps
 ON_PATH = 1e-11  # m or rad
 LONGEST = 0.05  # rad or m: largest motion of a joint in one integration step
@@ -78,7 +77,11 @@ def follow(
         try:
             if k:
                 contact = None if h_e is None else h_e[k - 1]
-                state = _integrated(rate, float(instants[k - 1]), now, state)
+                start = float(instants[k - 1])
+                count = 1 + int(np.abs(state[1]).max() * (now - start) / LONGEST)
+                dt = (now - start) / count
+                for step in range(count):
+                    state = RK4.step(rate, start + step * dt, state, dt)
             states[k] = state = _onto(op, path, now, state, kinematic)
         except SingularityError as error:
             raise SingularityError(f"at t = {now:.6g} s: {error}", error.kind, (k,), error.value) from None
@@ -108,15 +111,6 @@ def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array
 def _wanted(path: Hermite, t: float) -> tuple[Array, Array, Array]:
     x, xd, xdd = path(np.array([t]))
     return x[0], xd[0], xdd[0]
-
-
-def _integrated(rate: Rate, t0: float, t1: float, state: Array) -> Array:
-    """The state (q, q̇) at t1, by Runge–Kutta 4 steps that are short enough for every joint."""
-    count = 1 + int(np.abs(state[1]).max() * (t1 - t0) / LONGEST)
-    dt = (t1 - t0) / count
-    for k in range(count):
-        state = RK4.step(rate, t0 + k * dt, state, dt)
-    return state
 
 
 def _onto(op: OperationalSpace, path: Hermite, t: float, state: Array, kinematic: bool) -> Array:

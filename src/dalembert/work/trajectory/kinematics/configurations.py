@@ -246,7 +246,8 @@ class _Search:
     def solved(self, x: Array, R: Array, seeds: Array, near: Array) -> tuple[Array, Array]:
         """Solutions (k, n) from each of the seeds, near the preferred configuration, and the remaining errors (k,)."""
         q, left = solve(self.task, x, R, seeds)
-        q = self.nearest_turns(q, near)
+        close = q - 2 * np.pi * np.round((q - near) / (2 * np.pi))  # shifted by full turns, within the limits
+        q = np.where(self.periodic, turned_into(close, self.lower, self.upper, (1, -1, 2, -2)), q)
         if self.redundant:
             x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
             on = np.flatnonzero(self.at(q, x, R))
@@ -315,11 +316,6 @@ class _Search:
             if not len(on):
                 break
         return q
-
-    def nearest_turns(self, q: Array, near: Array) -> Array:
-        """The same configurations shifted by full turns to be close to the preferred one, within the limits."""
-        close = q - 2 * np.pi * np.round((q - near) / (2 * np.pi))
-        return np.where(self.periodic, turned_into(close, self.lower, self.upper, (1, -1, 2, -2)), q)
 
     def distance(self, q: Array, near: Array) -> Array:
         """Distances from the preferred configuration: (k,)."""
