@@ -235,15 +235,8 @@ def _control(on: PathLimits, at: Passing, i: int) -> bool:
 
 def _backward(on: PathLimits, at: Passing) -> int:
     """Compute all controllable sets; i + 1 if no speed at grid point i allows the path to be followed."""
-    N, J = len(on.h), len(on.floor)
-    a, b = 0.0, at.x_most[N]
-    if at.kind[N - 1] == LINEAR:
-        _interval_rows(on, at, N - 1, at.level[N - 1])
-        a, b = _range(at.rows[(N - 1) % 2], J, 2 * J, -HUGE, HUGE, 1.0, b)
-    changed = a != at.K[N, 0] or b != at.K[N, 1]
-    at.K[N, 0], at.K[N, 1] = a, b
-    if b < a:
-        return N + 1
+    N, changed = len(on.h), False
+    at.K[N, 0], at.K[N, 1] = 0.0, at.x_most[N]
     for i in range(N - 1, -1, -1):
         at.dirty[i] = at.new[i] or changed
         if not at.dirty[i]:
