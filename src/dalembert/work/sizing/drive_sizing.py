@@ -45,6 +45,7 @@ from dalembert.work.sizing.drive_formulas import (
     through_gear,
 )
 from dalembert.work.sizing.motion_samples import MotionSamples
+from dalembert.work.trajectory.planning.limits import ROUNDING
 from dalembert.work.trajectory.timing.scaling import coulomb
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ DELEGATES = {"plot": "views.report.drive_figures:figure_of", "_repr_html_": "vie
 CHUNK = 1 << 12  # samples whose regressors are computed at a time
 BRAKE_FACTOR = 1.5  # required brake torque over the largest gravity torque
 GREEN, AMBER = 0.2, 0.0  # smallest margins for the colours of the traffic light
-ROUNDING = 1e-6  # of a limit: a value that just reaches it does not exceed it
 LIGHTS = ("green", "amber", "red")
 
 
