@@ -242,14 +242,9 @@ class _SelectionProblem:
             self._with({i: {"rotor": replace(x, **still), "motor": None, "gear": None} for i, x in own.items()})
         )
         self._columns(trial)
-        tau, f, mu = loads(trial, at, tip_wrench)
-        self.bearings = bearing_parts(trial, f, mu)
+        tau = self._loaded(trial, dict.fromkeys(self.which, TRIAL))
         self.rest = tau - sum(self.rotor_torques(i, TRIAL, 1.0, 0.0) for i in self.which)
-        model = at.model(trial)
-        self.inertia = np.diagonal(model.inertia_matrix(at.q), axis1=1, axis2=2) - [
-            TRIAL if i in self.which else 0.0 for i in range(arm.n)
-        ]
-        self.gravity = model.gravity_torque(at.q)
+        self.gravity = at.model(trial).gravity_torque(at.q)
         self.used: dict[int, Array] = {}
         self.known = _MotorArrays(self.motors)
         self.ratings: dict[float, tuple[Array, Array]] = {}  # of every motor, by the ratio of the gear
@@ -415,14 +410,16 @@ class _SelectionProblem:
 
     def update(self, fitted: Fitted) -> None:
         """Update bearing loads and inertias for the drives that are now in place; torques need no update."""
-        arm = Arm(self.robot_with(fitted))
-        _, f, mu = loads(arm, self.at, self.tip_wrench)
+        parts = {i: self.parts_of(i, choice) for i, choice in fitted.items()}
+        self._loaded(Arm(self.robot_with(fitted)), {i: k * k * J for i, (J, k, _) in parts.items()})
+
+    def _loaded(self, arm: Arm, own: dict[int, float]) -> Array:
+        """Torques of an arm; sets bearing loads, and the inertias of the loads, without those of the rotors themselves."""
+        tau, f, mu = loads(arm, self.at, self.tip_wrench)
         self.bearings = bearing_parts(arm, f, mu)
-        own = np.zeros(arm.n)
-        for i, choice in fitted.items():
-            J, k, _ = self.parts_of(i, choice)
-            own[i] = k * k * J
-        self.inertia = np.diagonal(self.at.model(arm).inertia_matrix(self.at.q), axis1=1, axis2=2) - own
+        B = self.at.model(arm).inertia_matrix(self.at.q)
+        self.inertia = np.diagonal(B, axis1=1, axis2=2) - [own.get(i, 0.0) for i in range(arm.n)]
+        return tau
 
     def robot_with(self, fitted: Fitted) -> Robot:
         """The robot with these drives; its rotors keep their places and their friction."""

@@ -30,7 +30,8 @@ from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.robot.model.inertia import point_masses
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
-from dalembert.work.sizing.sizing import joint_units, limits_of, rms
+from dalembert.work.sizing.sizing import joint_units, rms
+from dalembert.work.trajectory.planning.limits import limits_of
 from dalembert.work.trajectory.planning.motion_checks import check_choice, check_finite
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from dalembert.work.logs.log_units import sliding_joints
 from dalembert.work.sizing.drive_formulas import energies, rms
 from dalembert.work.sizing.drive_sizing import BRAKE_FACTOR, DriveRules, Drives, GearSweep, drives_of
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
-from dalembert.work.trajectory.planning.limits import excesses
+from dalembert.work.trajectory.planning.limits import excesses, limits_of
 from dalembert.work.trajectory.planning.motion_checks import check_finite
 
 if TYPE_CHECKING:
@@ -271,12 +271,6 @@ def joint_units(arm: Arm) -> dict[str, tuple[str, ...]]:
 def without_effort_limit(arm: Arm) -> list[str]:
     """The joints without a known effort limit."""
     return [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
-
-
-def limits_of(arm: Arm, name: str) -> Array:
-    """A limit of every joint: (n,), NaN where there is none."""
-    values = [getattr(joint.limits, name) for joint in arm.robot.moving_joints]
-    return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
 
 
 def demand(t: Array, name: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None) -> Demand:
