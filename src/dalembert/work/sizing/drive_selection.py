@@ -63,11 +63,6 @@ class DriveChoice:
     possible: int
     reasons: tuple[str, ...]
 
-    @property
-    def label(self) -> str:
-        """Names of motor and gear."""
-        return _label(self.motor, self.gear)
-
 
 @dataclass(frozen=True, eq=False)
 class DriveSelection:

@@ -18,7 +18,7 @@ from dalembert.errors import DalembertError, LimitError
 from dalembert.work.trajectory.planning.events import LoadTable, carrying
 from dalembert.work.trajectory.planning.limits import JointLimits, too_heavy
 from dalembert.work.trajectory.timing.moves import Move
-from dalembert.work.trajectory.timing.path_functions import LimitRows, PathTerms, Reciprocals, assemble
+from dalembert.work.trajectory.timing.path_functions import PathTerms, assemble
 from dalembert.work.trajectory.timing.reachable_sets import PathLimits
 from dalembert.work.trajectory.timing.scaling import coulomb, friction_along, friction_of
 
@@ -187,10 +187,10 @@ def problem(path: LimitedPath, s: Array) -> PathLimits:
         rub = levels if Gamma is None else np.einsum("pbn,pb->pn", Gamma[source], levels)
         where = np.arange(len(source)).reshape(-1, 3)
     P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
-    rows = LimitRows(np.empty((P, 4, J)), np.empty((P, V)), np.empty(P), np.empty((4, J)))
-    per = Reciprocals(1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity)
-    assemble(source, PathTerms(g, m, c, qp, qpp, viscous, dry), rub, path.viscous or path.turning, per, rows)
-    D, speed, steepest, largest = rows
+    D, speed = np.empty((P, 4, J)), np.empty((P, V))
+    per = 1.0 / np.stack([effort, keep.acceleration, keep.velocity])
+    assemble(source, PathTerms(g, m, c, qp, qpp, viscous, dry), rub, path.viscous or path.turning, per, D, speed)
+    largest, steepest = np.maximum(D.max(axis=0), -D.min(axis=0)), speed.max(axis=1)  # of |m|, |c|, |v|, |k|
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing can change
