@@ -156,6 +156,8 @@ class Move:
 
     def times(self, r: Array) -> tuple[Array, Array, Array]:
         """t, dt/dr and d²t/dr²."""
+        if len(self.pieces) == 1:
+            return self._times_of(self.pieces[0], r)
         which = segment(self.marks, r)
         times = np.empty((3, *np.shape(r)))
         for k, piece in enumerate(self.pieces):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from dalembert.compiler.kernel.native import Floats1, Floats2, Floats3, Integers1, native
+from dalembert.compiler.kernel.native import Floats1, Floats2, Floats3, Integers1, lanes, native
 from dalembert.work.trajectory.timing.interval_checks import moved
 
 
@@ -28,7 +28,14 @@ class PathTerms(NamedTuple):
 
 @native
 def assemble(
-    source: Integers1, of: PathTerms, rub: Floats2, has_friction: bool, per: Floats2, D: Floats3, speed: Floats2
+    source: Integers1,
+    of: PathTerms,
+    rub: Floats2,
+    has_friction: bool,
+    per: Floats2,
+    D: Floats3,
+    speed: Floats2,
+    largest: Floats2,
 ) -> None:
     """Compute the coefficients of every limit at P points, in shares of the limit.
 
@@ -37,25 +44,21 @@ def assemble(
             end at rest, where it vanishes, are kept with and without it; no points if there is none
     has_friction    whether there is any friction; if not, that of ``of`` is not read
     per     (3, n) 1 / limit of the effort, acceleration and velocity of every joint; 0 where there is none
-    D       (P, 4, J) coefficients m, c, v, k of the torques of all n joints, then of their accelerations if there are rows
-            for them, then zero padding
-    speed   (P, V) |q'| over the velocity limit, then zeros
+    D       (P, 4, J), zero before: coefficients m, c, v, k of the torques of all n joints, then of their accelerations if
+            there are rows for them, then padding
+    speed   (P, V), zero before: |q'| over the velocity limit, then padding
+    largest (4, J), zero before: largest |m|, |c| and |k| of each row of D, in rows 0, 1 and 3
     """
     g, m, c, qp, qpp, viscous, dry = of.g, of.m, of.c, of.qp, of.qpp, of.viscous, of.dry
     per_effort, per_acceleration, per_velocity = per[0], per[1], per[2]
-    P, n, J = len(source), qp.shape[1], D.shape[2]
-    accelerates = 2 * n <= J
+    P, n = len(source), qp.shape[1]
+    accelerates = 2 * n <= D.shape[2]
     for p in range(P):
         q = source[p]
         M, C, V, K, v = D[p, 0], D[p, 1], D[p, 2], D[p, 3], speed[p]
-        for j in range(2 * n if accelerates else n, J):
-            M[j] = C[j] = V[j] = K[j] = 0.0
-        for j in range(n, len(v)):
-            v[j] = 0.0
         for j in range(n):
             M[j] = (m[q, j] - g[q, j]) * per_effort[j]
             C[j] = (c[q, j] - g[q, j]) * per_effort[j]
-            V[j] = 0.0
             K[j] = g[q, j] * per_effort[j]
             v[j] = abs(qp[q, j]) * per_velocity[j]
         if has_friction:
@@ -71,8 +74,10 @@ def assemble(
             for j in range(n):
                 M[n + j] = qp[q, j] * per_acceleration[j]
                 C[n + j] = qpp[q, j] * per_acceleration[j]
-                V[n + j] = 0.0
-                K[n + j] = 0.0
+        for j in lanes(D.shape[2]):
+            largest[0, j] = max(largest[0, j], abs(M[j]))
+            largest[1, j] = max(largest[1, j], abs(C[j]))
+            largest[3, j] = max(largest[3, j], abs(K[j]))
 
 
 def _keep_rest_too(D: Floats2, rub: Floats1, per_effort: Floats1) -> None:

@@ -187,10 +187,12 @@ def problem(path: LimitedPath, s: Array) -> PathLimits:
         rub = levels if Gamma is None else np.einsum("pbn,pb->pn", Gamma[source], levels)
         where = np.arange(len(source)).reshape(-1, 3)
     P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
-    D, speed = np.empty((P, 4, J)), np.empty((P, V))
+    D, speed, largest = np.zeros((P, 4, J)), np.zeros((P, V)), np.zeros((4, J))
     per = 1.0 / np.stack([effort, keep.acceleration, keep.velocity])
-    assemble(source, PathTerms(g, m, c, qp, qpp, viscous, dry), rub, path.viscous or path.turning, per, D, speed)
-    largest, steepest = np.maximum(D.max(axis=0), -D.min(axis=0)), speed.max(axis=1)  # of |m|, |c|, |v|, |k|
+    assemble(
+        source, PathTerms(g, m, c, qp, qpp, viscous, dry), rub, path.viscous or path.turning, per, D, speed, largest
+    )
+    steepest = np.ascontiguousarray(speed.T).max(axis=0)
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing can change
