@@ -27,7 +27,7 @@ from dalembert.work.trajectory.timing import reachable_sets as passes
 from dalembert.work.trajectory.timing import refinement as rounds
 from dalembert.work.trajectory.timing import time_optimal
 from dalembert.work.trajectory.timing.moves import moves_of, states
-from dalembert.work.trajectory.timing.path_limits import LimitedPath, even_grid, problem, sample
+from dalembert.work.trajectory.timing.path_limits import LimitedPath, even_grid, problem
 
 EXCESS = 1e-6
 
@@ -405,7 +405,9 @@ def test_published_profile_of_toppra() -> None:
 
     def solved(D: np.ndarray, h: np.ndarray, x_most: np.ndarray) -> passes.Passing:
         where = np.arange(3 * len(h)).reshape(-1, 3)
-        limits = passes.PathLimits(D.reshape(-1, 4, 2), where, floor, speed, h, smooth[: len(h)], x_most, 0.0)
+        limits = passes.PathLimits(
+            np.append(0.0, np.cumsum(h)), D.reshape(-1, 4, 2), where, floor, speed, h, smooth[: len(h)], x_most, 0.0
+        )
         at = time_optimal._passing(limits)
         at.kind[:], at.x_most[:], at.room[:], at.new[:] = passes.LEFT_ONLY, x_most, 0.0, True
         at.x[:], at.K[:] = -1.0, -1.0
@@ -522,10 +524,10 @@ def test_coefficients_are_the_torques() -> None:
     a = with_friction(arm("puma560"), 3.0, 1.0)
     motion = a_path(a, 4)
     path = LimitedPath(moves_of(motion)[0][0], a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
-    on = problem(path, sample(path, even_grid(path, 50)))
+    on = problem(path, even_grid(path, 50))
     q, qp, qpp = motion(0.5 * (on.s[:-1] + on.s[1:]))
     x, u = 1.7, -0.6
-    m, c, v, k = on.limits.D[on.limits.where[:, 1], :, : path.rows].transpose(1, 0, 2)
+    m, c, v, k = on.D[on.where[:, 1], :, : path.rows].transpose(1, 0, 2)
     rows = m * u + c * x + v * np.sqrt(x) + k
     qdd = qp * u + qpp * x
     torque = a.inverse_dynamics(q, qp * np.sqrt(x), qdd)

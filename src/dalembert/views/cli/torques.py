@@ -213,7 +213,8 @@ def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> None:
     """A table on stderr: peak torque and margin of each joint, in red where a limit is exceeded."""
     from rich.text import Text
 
-    from dalembert.work.sizing.sizing import ROUNDING, demand, joint_units, limits_of
+    from dalembert.work.sizing.sizing import demand, joint_units
+    from dalembert.work.trajectory.planning.limits import ROUNDING, limits_of
 
     torque = demand(t, "torque", joint_units(arm)["torque"], tau, limits_of(arm, "effort"))
     rows = []

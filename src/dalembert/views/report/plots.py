@@ -14,7 +14,8 @@ from dalembert.views.report.figures import Axes, Figure, Panel, assemble, joint_
 from dalembert.views.report.user_text import literal
 from dalembert.work.simulation.simulate import Run
 from dalembert.work.sizing.monte_carlo import MonteCarlo
-from dalembert.work.sizing.sizing import ROUNDING, UNITS, Demand, Sizing, joint_units
+from dalembert.work.sizing.sizing import UNITS, Demand, Sizing, joint_units
+from dalembert.work.trajectory.planning.limits import ROUNDING
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 SIZE = (4.8, 2.6)  # inches of a panel over time

@@ -25,6 +25,7 @@ from dalembert.mechanics.symbols.write import Latex, Text, assembled
 from dalembert.work.identification.fitting import base_parameters as numeric
 from dalembert.work.identification.fitting.base_parameters import BaseParameters as BaseParameters
 from dalembert.work.identification.fitting.parameter_set import Parameter, ParameterSet
+from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 LENGTHS = ("symbols", "numbers")
 
@@ -149,8 +150,7 @@ def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols")
     lengths  "symbols": every nonzero length, gear ratio and gravity is a symbol; "numbers": they are the arm's decimal
              fractions (floats, if there are rotations by angles other than multiples of 15°)
     """
-    if lengths not in LENGTHS:
-        raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
+    check_choice("lengths", lengths, LENGTHS)
     if parameters.arm.passive_names:
         raise DalembertError(
             f"arm '{parameters.arm.name}' has joints that follow others, for which no formula is available; base_parameters() "
@@ -180,7 +180,12 @@ def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols")
 def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, dict[int, Number]]]:
     """Hidden changes, one for each dependent column: 1 there, 0 at the other dependent columns."""
     arm = parameters.arm
-    _check_weights(arm)
+    shares = [0.0 if body.lifted.is_zero else carried_share(body) for body in arm.mechanism.bodies]
+    if max(shares) - min(shares) > SAME or max(shares) > 1.0 - SAME:
+        raise DalembertError(
+            f"the links of arm '{arm.name}' have different weights, or none, for which no formula is available; "
+            "base_parameters() computes its base parameters numerically"
+        )
     seats, gravity, field = seats_of(arm.robot, lengths)
     changes = hidden_changes(seats, gravity, field, parameters.rotor, bool(parameters.offset))
     if parameters.two_sided and parameters.offset:  # an offset can be exchanged for opposite changes of the two levels
@@ -193,16 +198,6 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
     ]
     order = [*numeric.canonical_order(parameters), *range(parameters.size, len(index))]
     return field, {k: vector for k, vector in _echelon(vectors, order, field).items() if k < parameters.size}
-
-
-def _check_weights(arm: Arm) -> None:
-    """Raise an error if the links have different weights, for which no formula is available."""
-    shares = [0.0 if body.lifted.is_zero else carried_share(body) for body in arm.mechanism.bodies]
-    if max(shares) - min(shares) > SAME or max(shares) > 1.0 - SAME:
-        raise DalembertError(
-            f"the links of arm '{arm.name}' have different weights, or none, for which no formula is available; "
-            "base_parameters() computes its base parameters numerically"
-        )
 
 
 def _echelon(vectors: list[dict[int, Number]], order: list[int], field: Field) -> dict[int, dict[int, Number]]:

@@ -32,6 +32,7 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.mechanics.equations import lagrange
 from dalembert.robot.model.mechanism import Mechanism
 from dalembert.work.analysis.variations import UNIT, Rounded, other_numbers, other_placements, stacked
+from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 if TYPE_CHECKING:
     from dalembert.mechanics.symbols.conditions import Condition
@@ -97,8 +98,7 @@ class Couplings:
         >>> da.load("planar-2r").couplings().named("always")
         ('h_111', 'h_212', 'h_222')
         """
-        if reason not in MARKS:
-            raise DalembertError(f"the reason is '{reason}'; it must be one of {', '.join(MARKS)}")
+        check_choice("the reason", reason, MARKS)
         return tuple(name(letter, at) for letter, at, why in self._all if why == reason)
 
     def at(self, q: ArrayLike) -> tuple[str, ...]:
@@ -189,7 +189,11 @@ def couplings(arm: Arm) -> Couplings:
         )
     rng = np.random.default_rng(0)
     tree, robot, linear = arm.mechanism.tree, arm.robot, arm.mechanism.linear
-    own = _Coefficients.of(arm, _configurations(arm, rng))
+    if linear:
+        q = rng.uniform(-3.0, 3.0, (DRAWS, arm.n))
+    else:  # positions at which all loops can be closed
+        q = np.asarray(arm.closing(rng, arm.home - 0.4, arm.home + 0.4, DRAWS), DOUBLE)
+    own = _Coefficients.of(arm, q)
     draws = {
         "always": replace(own, tree=other_placements(tree, robot, rng, DRAWS), closure=_any_closure(own, rng, linear)),
         "structure": replace(own, tree=other_numbers(tree, robot, rng, DRAWS, linear=linear)),
@@ -200,13 +204,6 @@ def couplings(arm: Arm) -> Couplings:
         for word, zero in zip(words, _zeros(drawn), strict=True):
             word[zero] = reason
     return Couplings(b, h, g, arm)
-
-
-def _configurations(arm: Arm, rng: np.random.Generator) -> Array:
-    """Random positions at which all loops can be closed: (DRAWS, n)."""
-    if arm.mechanism.linear:
-        return rng.uniform(-3.0, 3.0, (DRAWS, arm.n))
-    return np.asarray(arm.closing(rng, arm.home - 0.4, arm.home + 0.4, DRAWS), DOUBLE)
 
 
 Closure = tuple[Array, Array]  # Γ (draws, N, n) and ∂Γ/∂q (draws, N, n, n)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,7 @@ from dalembert.mechanics.motion.operational_space import Space
 from dalembert.work.tip.operational import SINGULAR
 from dalembert.work.tip.task_rows import Task, row_names, space_of, with_frame
 from dalembert.work.trajectory.planning.limits import holding_torque
+from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,22 +90,17 @@ class Ellipsoid:
 
     def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
         """Whether a (…, m) lies inside; ``slack`` is relative to the radii."""
-        away = self._seen(_vectors("a", a, self.rows) - self.center)
-        widest = np.maximum(self.radii[..., :1], 1e-300)
-        thin = self.radii <= 1e-12 * widest
-        share = np.where(thin, 0.0, away / np.where(thin, 1.0, self.radii))
-        flat = np.where(thin, np.abs(away) <= slack * widest, True).all(axis=-1)
-        return flat & ((share**2).sum(axis=-1) <= (1.0 + slack) ** 2)
+        away, thin, safe = self._seen(_vectors("a", a, self.rows) - self.center), *self._thin
+        flat = ~thin | (np.abs(away) <= slack * np.maximum(self.radii[..., :1], 1e-300))
+        return flat.all(axis=-1) & ((np.where(thin, 0.0, away / safe) ** 2).sum(axis=-1) <= (1.0 + slack) ** 2)
 
     def max_acceleration(self, direction: ArrayLike) -> Array:
         """Distance of the surface from 0, not from the centre, along a direction (…, m): (…), S 7.9.
 
         The largest s ≥ 0 with s · direction / |direction| inside; NaN if there is no such s.
         """
-        d = _unit(direction, self.rows)
-        thin = self.radii <= 1e-12 * np.maximum(self.radii[..., :1], 1e-300)
-        safe = np.where(thin, 1.0, self.radii)
-        along, back = self._seen(d), self._seen(self.center)
+        thin, safe = self._thin
+        along, back = self._seen(_unit(direction, self.rows)), self._seen(self.center)
         u, c = np.where(thin, 0.0, along / safe), np.where(thin, 0.0, back / safe)
         uu, uc, cc = (u * u).sum(-1), (u * c).sum(-1), (c * c).sum(-1)
         root = uc**2 - uu * (cc - 1.0)
@@ -113,6 +109,12 @@ class Ellipsoid:
         stuck = (thin & (np.abs(along) > 1e-12)).any(-1)  # a direction without any capability: only s = 0
         s = np.where(stuck, np.where(cc <= 1.0, 0.0, np.nan), s)
         return np.where((root < 0) | (s < 0), np.nan, s)
+
+    @property
+    def _thin(self) -> tuple[NDArray[np.bool_], Array]:
+        """Axes without any capability, and the radii with 1 in their place."""
+        thin = self.radii <= 1e-12 * np.maximum(self.radii[..., :1], 1e-300)
+        return thin, np.where(thin, 1.0, self.radii)
 
     def _seen(self, a: Array) -> Array:
         """Components of a along the axes."""
@@ -270,10 +272,9 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
             if not is_lazy(q):
                 shape = function(arm, q, limits, task, frame=frame, **more)
                 return replace(shape, arm=arm, q=np.asarray(q, DOUBLE), frame=frame)
-            rows = row_names(task_space(arm, task, frame))
+            m = len(rows := row_names(task_space(arm, task, frame)))
             sizes(arm, limits, "velocity" if what == "velocity" else "effort")
-            block = partial(_block, function.__name__, arm, limits, task, {"frame": frame, **more})
-            m = len(rows)
+            block = partial(_block, run, arm, limits, task, frame=frame, **more)
             center, axes, radii = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
             return Ellipsoid(center, axes, radii, rows, what, arm, q, frame)  # type: ignore[arg-type]
 
@@ -282,10 +283,8 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
     return decorate
 
 
-def _block(
-    function: str, arm: Arm, limits: LimitsLike | None, task: Task, options: dict[str, Any], q: Array
-) -> tuple[Array, Array, Array]:
-    at: Ellipsoid = globals()[function](arm, q, limits, task, **options)
+def _block(run: Any, arm: Arm, limits: Any, task: Task, *, q: Array, **more: Any) -> tuple[Array, Array, Array]:
+    at = run(arm, q, limits, task, **more)
     return at.center, at.axes, at.radii
 
 
@@ -301,8 +300,7 @@ def dynamic_manipulability(
     frame: str = "tip",
 ) -> Ellipsoid:
     """See :meth:`Arm.dynamic_manipulability`."""
-    if redundancy not in ("pseudo-inverse", "dynamic", "exact"):
-        raise DalembertError(f"redundancy is '{redundancy}'; it must be 'pseudo-inverse', 'dynamic' or 'exact'")
+    check_choice("redundancy", redundancy, get_args(Redundancy))
     at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
     center = at.center if gravity else np.zeros_like(at.center)
     if redundancy == "exact" or at.J.shape[-2] == arm.n:

@@ -184,23 +184,20 @@ def omissions(
     check_finite(arm, at.t, tau)
     units = joint_units(arm)["torque"]
     torque, rows = demand(at.t, "torque", units, tau), []
-    models = {drop: arm.approximate(drop) for drop in DROPS} | _named(further or {})
+    further = {} if further is None else further
+    if not isinstance(further, Mapping) or not all(isinstance(model, Arm) for model in further.values()):
+        raise DalembertError(
+            f"further is {shown(further)}; it must be a dict of names and approximate models, such as "
+            '{("small parameters",): arm.approximate(small=0.01, motion=motion)}'
+        )
+    models = {drop: arm.approximate(drop) for drop in DROPS}
+    models |= {(name,) if isinstance(name, str) else tuple(name): model for name, model in further.items()}
     for k, (drop, less) in enumerate(models.items()):
         error = demand(at.t, "error", units, tau - at.model(less).inverse_dynamics(at.q, at.qd, at.qdd, h))
         shares = _share(error.rms, torque.rms), _share(error.peak, torque.peak)
         rows.append(Omission(drop, error, *shares, _operations(less, "inverse_dynamics"), less))
         reporting(progress)("approximate models", (k + 1) / len(models))
     return Omissions(arm.name, arm.joint_names, torque, _operations(arm, "inverse_dynamics"), arm, tuple(rows))
-
-
-def _named(further: Mapping[Any, Arm]) -> dict[tuple[str, ...], Arm]:
-    """Further models by name; a single name may be given as a string."""
-    if not isinstance(further, Mapping) or not all(isinstance(model, Arm) for model in further.values()):
-        raise DalembertError(
-            f"further is {shown(further)}; it must be a dict of names and approximate models, such as "
-            '{("small parameters",): arm.approximate(small=0.01, motion=motion)}'
-        )
-    return {(name,) if isinstance(name, str) else tuple(name): model for name, model in further.items()}
 
 
 def _operations(arm: Arm, quantity: str) -> Operations:

@@ -21,7 +21,7 @@ from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.mechanics.equations.regrouping import LeanLink, lean_links
 from dalembert.robot.model.inertia import from_ten_parameters, ten_parameters
-from dalembert.robot.model.robot import Joint, Link, Robot
+from dalembert.robot.model.robot import Joint, Robot
 from dalembert.work.sizing.motion_samples import samples_of
 from dalembert.work.sizing.sizing import rms
 
@@ -154,14 +154,11 @@ def _without(robot: Robot, dropped: list[DroppedPart]) -> dict[str, Any]:
         else:
             inertial = part.share[WIDTH * part.joint : WIDTH * part.joint + 10]
             omitted[joint.child] = omitted.get(joint.child, np.zeros(10)) + inertial
-    links = tuple(_changed(link, omitted[link.name]) if link.name in omitted else link for link in robot.links)
-    return {"links": links, "joints": tuple(joints.values())}
-
-
-def _changed(link: Link, omitted: Array) -> Link:
-    """The link minus ten parameters; marked if the result is not that of a body."""
-    inertia = from_ten_parameters(ten_parameters(link.inertia) - omitted)
-    return replace(link, inertia=inertia, physical=inertia.impossible() is None)
+    links = {link.name: link for link in robot.links}
+    for name, ten in omitted.items():  # marked if the result is not that of a body
+        inertia = from_ten_parameters(ten_parameters(links[name].inertia) - ten)
+        links[name] = replace(links[name], inertia=inertia, physical=inertia.impossible() is None)
+    return {"links": tuple(links.values()), "joints": tuple(joints.values())}
 
 
 def _lighter(joint: Joint, name: str) -> Joint:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ from dalembert.errors import DalembertError
 from dalembert.work.analysis.ellipsoid import sizes, task_space
 from dalembert.work.tip.task_rows import Task, row_names
 from dalembert.work.trajectory.planning.limits import holding_torque, joint_ranges, random_poses
+from dalembert.work.trajectory.planning.motion_checks import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,8 +127,7 @@ def evaluator(
         return load, row_names(space)
     name = "manipulability"
     if quantity == "dynamic-manipulability":
-        if redundancy not in KERNELS:
-            raise DalembertError(f"redundancy is '{redundancy}'; it must be one of {', '.join(KERNELS)}")
+        check_choice("redundancy", redundancy, KERNELS)
         name = KERNELS["exact" if space.m == arm.n else redundancy]
     kernel = over_threads(machine.kernel(arm.mechanism, TIP[name].of(space)))
     if quantity == "force-manipulability":
@@ -170,8 +170,7 @@ def workspace_map(
     >>> workspace_map(da.load("planar-2r"), poses=2000, cells=20).axes
     ('x (m)', 'y (m)')
     """
-    if take not in ("best", "mean", "worst"):
-        raise DalembertError(f"take is '{take}'; it must be 'best', 'mean' or 'worst'")
+    check_choice("take", take, get_args(Take))
     if poses > MOST_POSES:
         raise DalembertError(f"the map has {poses:,} poses; it may have at most {MOST_POSES:,}")
     if poses < 1 or cells < 2:

@@ -63,11 +63,6 @@ class DriveChoice:
     possible: int
     reasons: tuple[str, ...]
 
-    @property
-    def label(self) -> str:
-        """Names of motor and gear."""
-        return _label(self.motor, self.gear)
-
 
 @dataclass(frozen=True, eq=False)
 class DriveSelection:
@@ -235,32 +230,24 @@ class _SelectionProblem:
         parts: list[Motor | Gear] = [*self.motors, *(self.gears or ())]
         self.criterion = "price" if all(part.price is not None for part in parts) else "mass"
         self.weights = durations(at.t)
-        trial = Arm(self._with({i: {"rotor": self._open_rotor(i), "motor": None, "gear": None} for i in self.which}))
+        # trial rotors in place of the joints' own; their friction depends on the ratio and is treated separately
+        own = {i: arm.robot.moving_joints[i].rotor or Rotor() for i in self.which}
+        still: dict[str, Any] = {"inertia": TRIAL, "gear": 1.0, "mass": 0.0, "viscous": 0.0, "coulomb": (0.0, 0.0)}
+        trial = Arm(
+            self._with({i: {"rotor": replace(x, **still), "motor": None, "gear": None} for i, x in own.items()})
+        )
         self._columns(trial)
-        tau, f, mu = loads(trial, at, tip_wrench)
-        self.bearings = bearing_parts(trial, f, mu)
+        tau = self._loaded(trial, dict.fromkeys(self.which, TRIAL))
         self.rest = tau - sum(self.rotor_torques(i, TRIAL, 1.0, 0.0) for i in self.which)
-        model = at.model(trial)
-        self.inertia = np.diagonal(model.inertia_matrix(at.q), axis1=1, axis2=2) - [
-            TRIAL if i in self.which else 0.0 for i in range(arm.n)
-        ]
-        self.gravity = model.gravity_torque(at.q)
+        self.gravity = at.model(trial).gravity_torque(at.q)
         self.used: dict[int, Array] = {}
         self.known = _MotorArrays(self.motors)
         self.ratings: dict[float, tuple[Array, Array]] = {}  # of every motor, by the ratio of the gear
 
-    def _open_rotor(self, i: int) -> Rotor:
-        """A trial rotor in place of the joint's own; its friction depends on the ratio and is treated separately."""
-        own = self.arm.robot.moving_joints[i].rotor or Rotor()
-        return replace(own, inertia=TRIAL, gear=1.0, mass=0.0, viscous=0.0, coulomb=(0.0, 0.0))
-
     def _columns(self, trial: Arm) -> None:
-        """Compute the effect of every open rotor on all torques, by J k, J and m, (N, n) each; and ω̇_{i−1}·z_m."""
+        """Compute the effect of every open rotor on all torques, by J k, J and m, and by m at rest: (4, N, n)."""
         at, n, N = self.at, trial.n, len(self.at.t)
-        self.by_spin, self.by_inertia, self.by_mass, self.gravity_by_mass = (
-            {i: np.zeros((N, n)) for i in self.which} for _ in range(4)
-        )
-        self.carrier = {i: np.empty(N) for i in self.which}
+        self.effects = {i: np.zeros((4, N, n)) for i in self.which}
         bodies, place = trial.mechanism.tree.bodies, trial.mechanism.actuated  # passive joints have no drives
         for start in range(0, N, CHUNK):
             part = slice(start, start + CHUNK)
@@ -268,21 +255,22 @@ class _SelectionProblem:
             Y = trial.regressor(at.q[part], at.qd[part], at.qdd[part])
             Y_still = trial.regressor(at.q[part], still, still)
             for i in self.which:
-                body = bodies[place[i]]
-                spin = Y[:, :, place[i] * WIDTH + len(INERTIAL)]
-                self.by_spin[i][part] = spin
-                self.carrier[i][part] = spin[:, i] - at.qdd[part, i]
+                body, (by_spin, by_inertia, by_mass, gravity_by_mass) = bodies[place[i]], self.effects[i][:, part]
+                by_spin[:] = Y[:, :, place[i] * WIDTH + len(INERTIAL)]
                 if body.parent >= 0:
                     link = slice(body.parent * WIDTH, body.parent * WIDTH + len(INERTIAL))
-                    if not body.reflected:
-                        self.by_inertia[i][part] = Y[:, :, link] @ _about_axis(body.rotor_axis)
+                    if not body.reflected:  # of a massless rotor of 1 kg m² about its axis: z zᵀ
+                        axis = np.array(body.rotor_axis, float)
+                        by_inertia[:] = Y[:, :, link] @ np.append(np.zeros(4), np.outer(axis, axis)[np.triu_indices(3)])
                     kilogram = point_masses(np.ones(()), np.array(body.rotor_position, float))
-                    self.by_mass[i][part] = Y[:, :, link] @ kilogram
-                    self.gravity_by_mass[i][part] = Y_still[:, :, link] @ kilogram
+                    by_mass[:] = Y[:, :, link] @ kilogram
+                    gravity_by_mass[:] = Y_still[:, :, link] @ kilogram
+        self.carrier = {i: self.effects[i][0, :, i] - at.qdd[:, i] for i in self.which}  # ω̇_{i−1}·z_m
 
     def rotor_torques(self, i: int, J: float, k: float, m: float) -> Array:
         """Contribution of a rotor at joint i to all torques: (N, n), without friction."""
-        out = J * k * self.by_spin[i] + J * self.by_inertia[i] + m * self.by_mass[i]
+        by_spin, by_inertia, by_mass, _ = self.effects[i]
+        out = J * k * by_spin + J * by_inertia + m * by_mass
         out[:, i] = J * k * (k * self.at.qdd[:, i] + self.carrier[i])
         return out
 
@@ -303,7 +291,7 @@ class _SelectionProblem:
             if j != i:
                 J, k, m = self.parts_of(j, choice)
                 tau += self.rotor_torques(j, J, k, m)[:, i]
-                gravity += m * self.gravity_by_mass[j][:, i]
+                gravity += m * self.effects[j][3, :, i]
         return tau, gravity
 
     def _gears_for(self, joint: Joint) -> Sequence[Gear | None]:
@@ -417,14 +405,16 @@ class _SelectionProblem:
 
     def update(self, fitted: Fitted) -> None:
         """Update bearing loads and inertias for the drives that are now in place; torques need no update."""
-        arm = Arm(self.robot_with(fitted))
-        _, f, mu = loads(arm, self.at, self.tip_wrench)
+        parts = {i: self.parts_of(i, choice) for i, choice in fitted.items()}
+        self._loaded(Arm(self.robot_with(fitted)), {i: k * k * J for i, (J, k, _) in parts.items()})
+
+    def _loaded(self, arm: Arm, own: dict[int, float]) -> Array:
+        """Torques of an arm; sets bearing loads, and the inertias of the loads, without those of the rotors themselves."""
+        tau, f, mu = loads(arm, self.at, self.tip_wrench)
         self.bearings = bearing_parts(arm, f, mu)
-        own = np.zeros(arm.n)
-        for i, choice in fitted.items():
-            J, k, _ = self.parts_of(i, choice)
-            own[i] = k * k * J
-        self.inertia = np.diagonal(self.at.model(arm).inertia_matrix(self.at.q), axis1=1, axis2=2) - own
+        B = self.at.model(arm).inertia_matrix(self.at.q)
+        self.inertia = np.diagonal(B, axis1=1, axis2=2) - [own.get(i, 0.0) for i in range(arm.n)]
+        return tau
 
     def robot_with(self, fitted: Fitted) -> Robot:
         """The robot with these drives; its rotors keep their places and their friction."""
@@ -467,12 +457,6 @@ class _SelectionProblem:
             reasons[""] = "no combination of the catalogues is smaller"
         possible = int((used <= 1.0 - self.rules.margin).sum())
         return DriveChoice(self.arm.joint_names[i], motor, gear, cost, used.size, possible, tuple(reasons.values()))
-
-
-def _about_axis(axis: Any) -> Array:
-    """INERTIAL of a massless rotor of 1 kg m² about ``axis``: z zᵀ."""
-    x, y, z = (float(v) for v in axis)
-    return np.array([0, 0, 0, 0, x * x, x * y, x * z, y * y, y * z, z * z])
 
 
 def _shares(need: Array, have: Array) -> Array:

@@ -45,6 +45,7 @@ from dalembert.work.sizing.drive_formulas import (
     through_gear,
 )
 from dalembert.work.sizing.motion_samples import MotionSamples
+from dalembert.work.trajectory.planning.limits import ROUNDING
 from dalembert.work.trajectory.timing.scaling import coulomb
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ DELEGATES = {"plot": "views.report.drive_figures:figure_of", "_repr_html_": "vie
 CHUNK = 1 << 12  # samples whose regressors are computed at a time
 BRAKE_FACTOR = 1.5  # required brake torque over the largest gravity torque
 GREEN, AMBER = 0.2, 0.0  # smallest margins for the colours of the traffic light
-ROUNDING = 1e-6  # of a limit: a value that just reaches it does not exceed it
 LIGHTS = ("green", "amber", "red")
 
 
@@ -355,12 +355,6 @@ class Drives(DrawnDrives):
         """The gear-ratio sweep of one joint: :meth:`DriveSizing.sweep`."""
         return self[joint].sweep(ratios)
 
-    def lights_at(self, quantiles: Mapping[str, ArrayLike]) -> dict[str, str]:
-        """{joint: colour} under tolerances; ``quantiles`` as for :meth:`margins`."""
-        return {
-            joint: light_of(min(own.values())) if own else "unknown" for joint, own in self.margins(quantiles).items()
-        }
-
     def margins(self, quantiles: Mapping[str, ArrayLike] | None = None) -> dict[str, dict[str, float]]:
         """{joint: {check: margin}}.
 
@@ -478,17 +472,15 @@ def carrier_accelerations(arm: Arm, at: MotionSamples, which: Sequence[int]) -> 
     From the regressor's column of I_m, which is k (k q̈ + ω̇_{i−1}·z_m) in the joint's own row; for closed chains from
     that of their tree.
     """
-    tree, bodies = arm.tree, arm.mechanism.tree.bodies
-    out = np.empty((len(at.t), len(which)))
+    places = np.array(arm.mechanism.actuated)[list(which)]
+    k = np.array([arm.mechanism.tree.bodies[place].gear for place in places], float)
+    chunks = []
     for start in range(0, len(at.t), CHUNK):
         part = slice(start, start + CHUNK)
-        q, qd, qdd = arm.tree_motion(at.q[part], at.qd[part], at.qdd[part])
-        Y = tree.regressor(q, qd, qdd)
-        for place, i in enumerate(which):
-            body = arm.mechanism.actuated[i]
-            k = bodies[body].gear
-            out[part, place] = Y[:, body, body * WIDTH + len(INERTIAL)] / k - k * qdd[:, body]
-    return out
+        state = arm.tree_motion(at.q[part], at.qd[part], at.qdd[part])
+        rotors = arm.tree.regressor(*state)[:, places, places * WIDTH + len(INERTIAL)]
+        chunks.append(rotors / k - k * state[2][:, places])
+    return np.concatenate(chunks)
 
 
 def rotor_friction(rotor: Rotor | None, speed: Array) -> Array:
@@ -531,54 +523,47 @@ def judged(load: JointLoad, motor: Motor | None, gear: Gear | None, friction: Ar
         **_electric(part, t, weights, torque, speed),
     )
     stop = geared.lever * _emergency_torque(part, k, J, load)
-    return replace(drive, checks=(*_motor_checks(part, drive, rules), *_gear_checks(geared, drive, stop, rules)))
+    return replace(drive, checks=tuple(_checks(drive, part, geared, stop, rules)))
 
 
-def _motor_checks(motor: Motor, drive: DriveSizing, rules: DriveRules) -> Iterator[Check]:
-    """Every check that the data of a motor allow."""
-    t, torque, speed = drive.t, np.abs(drive.motor_torque), np.abs(drive.motor_speed)
+def _checks(drive: DriveSizing, motor: Motor, gear: Gear, stop: float, rules: DriveRules) -> Iterator[Check]:
+    """Every check that the data allow; ``stop`` is the torque at the gear output in an emergency stop (N m)."""
+    torque, speed, output = (np.abs(x) for x in (drive.motor_torque, drive.motor_speed, drive.output_torque))
+    axial, radial, tilting = drive.bearings
+
+    def check(name: str, value: float, limit: float | None, unit: str, at: float = math.nan) -> list[Check]:
+        return [] if limit is None or math.isnan(value) else [Check(name, value, limit, unit, at)]
+
+    def peak(name: str, x: Array, limit: float | None, unit: str) -> list[Check]:
+        at = int(np.argmax(x))
+        return check(name, float(x[at]), limit, unit, float(drive.t[at]))
+
     if motor.peak_points:
         allowed = curve_at(motor.peak_points, speed)
         with np.errstate(divide="ignore", invalid="ignore"):
             at = int(np.argmax(np.where(torque > 0, torque / allowed, 0.0)))
-        yield Check("motor peak torque", float(torque[at]), float(allowed[at]), "N m", float(t[at]))
+        yield Check("motor peak torque", float(torque[at]), float(allowed[at]), "N m", float(drive.t[at]))
     if motor.continuous_points:
         continuous = float(curve_at(motor.continuous_points, drive.mean_speed)) * motor.torque_factor
         yield Check("motor RMS torque", drive.torque_rms, continuous, "N m")
-    if motor.top_speed is not None:
-        at = int(np.argmax(speed))
-        yield Check("motor speed", float(speed[at]), motor.top_speed, "rad/s", float(t[at]))
-    if motor.max_current is not None and motor.torque_constant is not None:
-        yield Check("peak current", drive.current_peak, motor.max_current, "A", float(t[int(np.argmax(torque))]))
+    yield from peak("motor speed", speed, motor.top_speed, "rad/s")
+    yield from check("peak current", drive.current_peak, motor.max_current, "A", float(drive.t[int(np.argmax(torque))]))
     own_heat = motor.thermal_resistance is not None and not math.isnan(drive.copper_loss)
     if own_heat or (motor.thermal_time_constant is not None and motor.continuous_points):
         # without thermal data of its own, the temperature is equivalent to the RMS torque
         most = motor.winding_temperature_limit - motor.ambient
         yield Check("winding temperature rise", drive.temperature - motor.ambient, most, "K")
-    if motor.brake_torque is not None:
-        yield Check("holding brake", drive.holding_torque * rules.brake_factor, motor.brake_torque, "N m")
-
-
-def _gear_checks(gear: Gear, drive: DriveSizing, stop: float, rules: DriveRules) -> Iterator[Check]:
-    """Every check that the data of a gear allow; ``stop`` is the torque at its output in an emergency stop (N m)."""
-    output, (axial, radial, tilting) = np.abs(drive.output_torque), drive.bearings
-    known = not np.isnan(output).any()
-    for name, x, limit, unit in (
-        ("gear acceleration torque", output, gear.acceleration_torque, "N m"),
-        ("gear input speed", np.abs(drive.motor_speed), gear.max_input_speed, "rad/s"),
-        ("gear axial force", axial, gear.axial_force, "N"),
-        ("gear radial force", radial, gear.radial_force, "N"),
-        ("gear tilting moment", tilting, gear.tilting_moment, "N m"),
-    ):
-        if limit is not None and not np.isnan(x).any():
-            at = int(np.argmax(x))
-            yield Check(name, float(x[at]), limit, unit, float(drive.t[at]))
-    if gear.mean_torque_limit is not None and known:
-        yield Check("gear mean torque", drive.mean_torque, gear.mean_torque_limit, "N m")
-    if gear.mean_input_speed is not None:
-        yield Check("gear mean input speed", drive.mean_speed, gear.mean_input_speed, "rad/s")
-    if gear.emergency_torque is not None and known:
-        yield Check("gear emergency torque", max(stop, float(output.max())), gear.emergency_torque, "N m")
+    yield from check("holding brake", drive.holding_torque * rules.brake_factor, motor.brake_torque, "N m")
+    yield from peak("gear acceleration torque", output, gear.acceleration_torque, "N m")
+    yield from peak("gear input speed", speed, gear.max_input_speed, "rad/s")
+    yield from peak("gear axial force", axial, gear.axial_force, "N")
+    yield from peak("gear radial force", radial, gear.radial_force, "N")
+    yield from peak("gear tilting moment", tilting, gear.tilting_moment, "N m")
+    if not np.isnan(output).any():
+        yield from check("gear mean torque", drive.mean_torque, gear.mean_torque_limit, "N m")
+    yield from check("gear mean input speed", drive.mean_speed, gear.mean_input_speed, "rad/s")
+    if not np.isnan(output).any():
+        yield from check("gear emergency torque", max(stop, float(output.max())), gear.emergency_torque, "N m")
     if rules.life is not None and not math.isnan(drive.life_10):
         yield Check("gear life L10", drive.life_10, rules.life, "h", more=True)
 
@@ -595,25 +580,23 @@ def _emergency_torque(motor: Motor, k: float, J: float, load: JointLoad) -> floa
 
 def _electric(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array) -> dict[str, Any]:
     """Current, heat and regenerated energy, as far as the motor data determine them."""
-    peak = rms = heat = math.nan
-    loss: Array = np.zeros(len(t))
-    if motor.torque_constant is not None:
-        current = torque / motor.torque_constant
-        peak, rms = float(np.abs(current).max()), rms_torque(weights, current)
-        if motor.resistance is not None:
-            # there are two phases in series between two terminals of a star connection: 3 I² R/2
-            loss = (1.5 if motor.phases == 3 else 1.0) * motor.resistance * current**2
-            heat = float(weights @ loss / weights.sum())
-    temperature = _temperature(motor, t, weights, torque, speed, loss if loss.any() else None)
-    # mechanical power returned through the shaft, minus what the winding converts to heat
-    returned = float(energies(t, (torque * speed + loss)[:, None])[1][0])
-    currents = {"current_peak": peak, "current_rms": rms}
-    return currents | {"copper_loss": heat, "temperature": temperature, "regenerated": returned}
+    current = torque / (motor.torque_constant or math.nan)
+    # there are two phases in series between two terminals of a star connection: 3 I² R/2
+    loss = (1.5 if motor.phases == 3 else 1.0) * (motor.resistance or math.nan) * current**2
+    known = np.nan_to_num(loss)
+    return {
+        "current_peak": float(np.abs(current).max()),
+        "current_rms": rms_torque(weights, current),
+        "copper_loss": float(weights @ loss / weights.sum()),
+        "temperature": _temperature(motor, t, weights, torque, speed, known),
+        # mechanical power returned through the shaft, minus what the winding converts to heat
+        "regenerated": float(energies(t, (torque * speed + known)[:, None])[1][0]),
+    }
 
 
-def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array, loss: Array | None) -> float:
+def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array, loss: Array) -> float:
     """Peak winding temperature (°C) of the cycle repeated indefinitely."""
-    if motor.thermal_resistance is not None and loss is not None:
+    if motor.thermal_resistance is not None and loss.any():
         rise = motor.thermal_resistance * loss
     elif motor.continuous_points:
         # the derated continuous torque brings the winding to its limit, and heat grows with the square of the torque

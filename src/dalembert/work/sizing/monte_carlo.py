@@ -7,11 +7,11 @@ results do not depend on how many processes or machines compute them.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -30,7 +30,8 @@ from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import WIDTH
 from dalembert.robot.model.inertia import point_masses
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
-from dalembert.work.sizing.sizing import joint_units, limits_of, rms
+from dalembert.work.sizing.sizing import joint_units, rms
+from dalembert.work.trajectory.planning.limits import limits_of
 from dalembert.work.trajectory.planning.motion_checks import check_choice, check_finite
 
 if TYPE_CHECKING:
@@ -292,7 +293,7 @@ def monte_carlo(
     check_finite(arm, at.t, tau)
     return MonteCarlo(
         arm.name, arm.joint_names, joint_units(arm)["torque"], peak, mean, limits_of(arm, "effort"),
-        np.abs(tau).max(axis=0), rms(at.t, tau), drawn, work.names, tolerances, holding if work.brakes else None,
+        np.abs(tau).max(axis=0), rms(at.t, tau), drawn, tuple(chain(*work.layout.values())), tolerances, holding if work.brakes else None,
     )  # fmt: skip
 
 
@@ -339,11 +340,6 @@ class _Work:
         layout = {name: columns for name, columns in layout.items() if np.any(getattr(t, name))}
         layout |= {"payload": ["payload (kg)"]} if t.payload[1] > 0 else {}
         return layout | ({"payload_com": [f"{axis} of the payload" for axis in axes]} if t.payload_com else {})
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the drawn quantities, in the order of the columns."""
-        return tuple(itertools.chain(*self.layout.values()))
 
     @property
     def brakes(self) -> bool:

@@ -28,8 +28,9 @@ from dalembert.base.text_tables import csv_text
 from dalembert.errors import DalembertError
 from dalembert.work.logs.log_units import sliding_joints
 from dalembert.work.sizing.drive_formulas import energies, rms
-from dalembert.work.sizing.drive_sizing import BRAKE_FACTOR, ROUNDING, DriveRules, Drives, GearSweep, drives_of
+from dalembert.work.sizing.drive_sizing import BRAKE_FACTOR, DriveRules, Drives, GearSweep, drives_of
 from dalembert.work.sizing.motion_samples import Motion, MotionSamples, samples_of
+from dalembert.work.trajectory.planning.limits import excesses, limits_of
 from dalembert.work.trajectory.planning.motion_checks import check_finite
 
 if TYPE_CHECKING:
@@ -76,16 +77,6 @@ class Demand:
         return 1.0 - self.used
 
 
-def _told_apart(value: float, limit: float) -> tuple[str, str]:
-    """Both numbers as text with enough digits to distinguish them, at least four.
-
-    >>> _told_apart(7.50023, 7.5), _told_apart(20.0, 15.0)
-    (('7.5002', '7.5'), ('20', '15'))
-    """
-    digits = next((k for k in range(4, 16) if f"{value:.{k}g}" != f"{limit:.{k}g}"), 16)
-    return f"{value:.{digits}g}", f"{limit:.{digits}g}"
-
-
 @dataclass(frozen=True)
 class Sizing:
     """Demands of a motion on the joints, the motors and the bearings of an arm.
@@ -96,6 +87,7 @@ class Sizing:
     force, moment                              magnitudes of f_i and μ_i, S (7.112), (7.113)
     axial, radial, tilting                     f_i along and perpendicular to the axis, μ_i perpendicular to it
     lowest, highest, lower, upper              (n,) positions reached, and their limits (NaN: none)
+    exceeded    one sentence per limit that the motion exceeds
     drives      demands on the motors and gears of the joints, or None if they have none
     """
 
@@ -121,6 +113,7 @@ class Sizing:
     lower: Array
     upper: Array
     position_units: tuple[str, ...]
+    exceeded: list[str]
     drives: Drives | None = None
 
     @property
@@ -134,27 +127,6 @@ class Sizing:
         limited = (self.torque, self.speed, self.acceleration)
         known = [(x, i) for x in limited for i in np.flatnonzero(~np.isnan(x.limit)).tolist()]
         return max(known, key=lambda pair: float(pair[0].used[pair[1]]), default=None)
-
-    @property
-    def exceeded(self) -> list[str]:
-        """One sentence per limit that the motion exceeds."""
-        out = []
-        for quantity in (self.torque, self.speed, self.acceleration):
-            for i in np.flatnonzero(quantity.used > 1 + ROUNDING).tolist():
-                peak, limit = _told_apart(quantity.peak[i], quantity.limit[i])
-                article = "an" if quantity.name[0] in "aeiou" else "a"
-                out.append(
-                    f"joint '{self.joints[i]}' needs {article} {quantity.name} of {peak} {quantity.units[i]} "
-                    f"at t = {quantity.at[i]:.4g} s, above its limit of {limit} {quantity.units[i]}"
-                )
-        for i, name in enumerate(self.joints):
-            ends = ((-1, self.lowest[i], self.lower[i], "below"), (1, self.highest[i], self.upper[i], "above"))
-            for sign, reached, limit, word in ends:
-                if sign * (reached - limit) > ROUNDING * max(1.0, abs(limit)):
-                    unit = self.position_units[i]
-                    beyond, allowed = _told_apart(reached, limit)
-                    out.append(f"joint '{name}' goes to {beyond} {unit}, {word} its limit of {allowed} {unit}")
-        return out
 
     def sweep(self, joint: str | int, ratios: ArrayLike | None = None) -> GearSweep:
         """Requirements on the motor of one joint for other gear ratios: peak and RMS torque, and speed."""
@@ -255,6 +227,7 @@ def size(
     rules = DriveRules(life, brake_factor)
     tau, f, mu = loads(arm, at, tip_wrench, reporting(progress))
     t, power = at.t, tau * at.qd
+    quantities = {"position": at.q, "velocity": at.qd, "acceleration": at.qdd, "torque": tau}
     units = joint_units(arm)
     effort, velocity = limits_of(arm, "effort"), limits_of(arm, "velocity")
     k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in arm.robot.moving_joints])
@@ -285,6 +258,7 @@ def size(
         lower=limits_of(arm, "lower"),
         upper=limits_of(arm, "upper"),
         position_units=units["position"],
+        exceeded=[str(excess) for excess in excesses(arm, t, quantities)],
         drives=drives_of(arm, at, tau, (axial, radial, tilting), rules),
     )
 
@@ -297,12 +271,6 @@ def joint_units(arm: Arm) -> dict[str, tuple[str, ...]]:
 def without_effort_limit(arm: Arm) -> list[str]:
     """The joints without a known effort limit."""
     return [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
-
-
-def limits_of(arm: Arm, name: str) -> Array:
-    """A limit of every joint: (n,), NaN where there is none."""
-    values = [getattr(joint.limits, name) for joint in arm.robot.moving_joints]
-    return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
 
 
 def demand(t: Array, name: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None) -> Demand:

@@ -43,6 +43,7 @@ from dalembert.work.trajectory.planning.limits import refuse_loads
 
 SINGULAR = 1e-4  # measures below this raise SingularityError
 FADES = 4.0  # damping λ² vanishes where the smallest pivot is this many times λ²
+OF_FRAME = {"transform": JOINTS["pose"], "tip_torque": ROLLOUTS["tip_torque"]}  # the same for every task
 
 
 class OperationalSpace:
@@ -95,11 +96,7 @@ class OperationalSpace:
     @lazy("q", lambda op: [(4, 4)])
     def transform(self, q: ArrayLike) -> Array:
         """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
-        return run_batch(self._transform, [self.arm.placed(q)], threads=self.threads)
-
-    @cached_property
-    def _transform(self) -> np.ufunc:
-        return machine.kernel(self.mechanism, JOINTS["pose"])
+        return run_batch(self.kernel("transform"), [self.arm.placed(q)], threads=self.threads)
 
     @lazy("q", lambda op: [(op.m,)])
     def pose(self, q: ArrayLike) -> Array:
@@ -224,11 +221,7 @@ class OperationalSpace:
         if wrench is None:
             return np.zeros(self.arm.n, np.float32)
         arrays = [self.arm.placed(q), self.arm.checked("tip_wrench", wrench)]
-        return run_batch(self._tip_torque, arrays, threads=self.threads)
-
-    @cached_property
-    def _tip_torque(self) -> np.ufunc:
-        return machine.kernel(self.mechanism, ROLLOUTS["tip_torque"])
+        return run_batch(self.kernel("tip_torque"), arrays, threads=self.threads)
 
     # -- singularities ---------------------------------------------------------------------------
 
@@ -274,13 +267,15 @@ class OperationalSpace:
         return J, J @ np.linalg.solve(B, np.swapaxes(J, -1, -2))
 
     def kernel(self, name: str) -> np.ufunc:
-        """The compiled quantity of this name in :mod:`dalembert.compiler.quantities.tip`."""
+        """The compiled quantity of this name in :mod:`dalembert.compiler.quantities.tip`, or in ``OF_FRAME``."""
         if name not in self._kernels:
-            self.arm._needs_inertia()
-            space = self.space
-            if not space.represented and name != "transformation":  # one kernel for all representations
-                space = dataclasses.replace(space, orientation="geometric")
-            self._kernels[name] = machine.kernel(self.mechanism, TIP[name].of(space))
+            if (entry := OF_FRAME.get(name)) is None:
+                self.arm._needs_inertia()
+                space = self.space
+                if not space.represented and name != "transformation":  # one kernel for all representations
+                    space = dataclasses.replace(space, orientation="geometric")
+                entry = TIP[name].of(space)
+            self._kernels[name] = machine.kernel(self.mechanism, entry)
         return self._kernels[name]
 
     def run(self, name: str, **inputs: Any) -> Array:

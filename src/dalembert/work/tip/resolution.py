@@ -7,7 +7,7 @@ integrated (Runge–Kutta 4) and, at every sample time, placed exactly on the mo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ from dalembert.work.trajectory.planning.motion_checks import check_choice, finit
 if TYPE_CHECKING:
     from dalembert.work.tip.operational import OperationalSpace
 
-Rate = Callable[[float, Array], Array]  # of the state (q, q̇): (2, n)
 NEWTON = 12  # maximum number of steps
 ON_PATH = 1e-11  # m or rad
 LONGEST = 0.05  # rad or m: largest motion of a joint in one integration step
@@ -64,12 +63,25 @@ def follow(
     qd = np.zeros(op.arm.n) if qd0 is None else op.arm.checked("qd", at_once("qd0", qd0))
     state = np.array([op.arm.checked("q", at_once("q0", q0)), qd], float)  # q and q̇
     states = np.empty((len(instants), *state.shape))
+
+    def rate(t: float, state: Array) -> Array:
+        """q̇ = J_A⁺ ẋ, where the q̇ of the state is unchanged; or q̇, and q̈ for the torques (7.141)."""
+        (q, qd), (_, xd, xdd) = state, _wanted(path, t)
+        if kinematic:
+            return np.stack([np.linalg.pinv(op.jacobian(q)) @ xd, np.zeros(op.arm.n)])
+        free = None if tau0 is None else np.asarray(tau0(t, q, qd), float)
+        tau = op.torque(q, qd, xdd, contact, free)
+        return np.stack([qd, op.arm.forward_dynamics(q, qd, tau - op.contact_torque(q, contact))])
+
     for k, now in enumerate(instants.tolist()):
         try:
             if k:
                 contact = None if h_e is None else h_e[k - 1]
-                rate = _kinematic_rate(op, path) if kinematic else _dynamic_rate(op, path, contact, tau0)
-                state = _integrated(rate, float(instants[k - 1]), now, state)
+                start = float(instants[k - 1])
+                count = 1 + int(np.abs(state[1]).max() * (now - start) / LONGEST)
+                dt = (now - start) / count
+                for step in range(count):
+                    state = RK4.step(rate, start + step * dt, state, dt)
             states[k] = state = _onto(op, path, now, state, kinematic)
         except SingularityError as error:
             raise SingularityError(f"at t = {now:.6g} s: {error}", error.kind, (k,), error.value) from None
@@ -99,32 +111,6 @@ def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array
 def _wanted(path: Hermite, t: float) -> tuple[Array, Array, Array]:
     x, xd, xdd = path(np.array([t]))
     return x[0], xd[0], xdd[0]
-
-
-def _kinematic_rate(op: OperationalSpace, path: Hermite) -> Rate:
-    """q̇ = J_A⁺ ẋ; the q̇ of the state is unchanged"""
-    return lambda t, state: np.stack([np.linalg.pinv(op.jacobian(state[0])) @ _wanted(path, t)[1], np.zeros(op.arm.n)])
-
-
-def _dynamic_rate(op: OperationalSpace, path: Hermite, h_e: Array | None, tau0: Any) -> Rate:
-    """q̇, and q̈ for the torques (7.141)"""
-
-    def rate(t: float, state: Array) -> Array:
-        q, qd = state
-        free = None if tau0 is None else np.asarray(tau0(t, q, qd), float)
-        tau = op.torque(q, qd, _wanted(path, t)[2], h_e, free)
-        return np.stack([qd, op.arm.forward_dynamics(q, qd, tau - op.contact_torque(q, h_e))])
-
-    return rate
-
-
-def _integrated(rate: Rate, t0: float, t1: float, state: Array) -> Array:
-    """The state (q, q̇) at t1, by Runge–Kutta 4 steps that are short enough for every joint."""
-    count = 1 + int(np.abs(state[1]).max() * (t1 - t0) / LONGEST)
-    dt = (t1 - t0) / count
-    for k in range(count):
-        state = RK4.step(rate, t0 + k * dt, state, dt)
-    return state
 
 
 def _onto(op: OperationalSpace, path: Hermite, t: float, state: Array, kinematic: bool) -> Array:

@@ -7,7 +7,7 @@ close to the preferred configuration as the task and the joint limits allow.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import hypot
 from typing import Any, Literal, get_args
 
@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.base.algebra.orientations import rotation_vector
 from dalembert.base.arrays import Array, which_state
-from dalembert.base.environment.short_repr import record
 from dalembert.base.wording import shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.work.trajectory.kinematics.inverse_kinematics import (
@@ -36,6 +34,7 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     span,
     starts,
     turned_into,
+    would_be,
 )
 from dalembert.work.trajectory.planning.limits import position_limits
 from dalembert.work.trajectory.planning.motion_checks import check_choice, direction, finite
@@ -54,39 +53,6 @@ SAME_REDUNDANT = 1e-3  # the same for redundant arms, which approach the preferr
 REDUNDANT_STEPS = 200  # along the self-motion at most: half a turn takes 8 of the longest
 LONGEST = 0.4  # rad and m: longest step of the self-motion
 FEW = 8  # configurations that are moved along the self-motion in careful steps, if all others failed
-
-
-@record
-class AxisTask(TipTask):
-    """Position of the tip and direction of one of its axes; ``orientation`` has rows in the tip frame."""
-
-    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
-
-    def jacobian(self, q: Array) -> Array:
-        """The prescribed rows of the Jacobian: (…, r, n)."""
-        J, R = self.arm.jacobian(q), self.arm.pose(q)[..., :3, :3]
-        across = self.orientation @ np.swapaxes(R, -1, -2)
-        return np.concatenate([self.position @ J[..., :3, :] / self.unit, across @ J[..., 3:, :]], axis=-2)
-
-    def error(self, q: Array, x: Array, R: Array) -> Array:
-        """Error of the tip position and of its axis with respect to x and R: (…, r) in the task's unit and rad."""
-        pose = self.arm.pose(q)
-        moved = (x - pose[..., :3, 3]) @ self.position.T / self.unit
-        turned = (
-            np.swapaxes(pose[..., :3, :3], -1, -2) @ _between(pose[..., :3, :3] @ self.axis, R @ self.axis)[..., None]
-        )
-        return np.concatenate([moved, turned[..., 0] @ self.orientation.T], axis=-1)
-
-
-def _between(a: Array, b: Array) -> Array:
-    """The rotation vector (…, 3) of the shortest rotation from the unit vector a to b."""
-    normal = np.cross(a, b)
-    sine = np.linalg.norm(normal, axis=-1, keepdims=True)
-    angle = np.arctan2(sine, (a * b).sum(axis=-1, keepdims=True))
-    any_normal = np.cross(a, np.eye(3)[np.abs(a).argmin(axis=-1)])
-    opposite = (sine < 1e-12) & (angle > 1.0)
-    normal = np.where(opposite, any_normal, normal)
-    return normal * (angle / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +125,7 @@ def inverse_kinematics(
     """
     x, R, batch = _goals(arm, pose)
     aim = "position" if R is None and task is None else task
-    search = _Search.of(arm, aim, axis, prefer, respect_limits, q0 is not None)
+    search = _Search(arm, aim, axis, prefer, respect_limits, q0 is not None)
     if axis is not None and search.aim != "position+axis":
         raise DalembertError(
             f"axis is {shown(axis)}, but the task is '{search.aim}': a tip axis applies only to task='position+axis', "
@@ -199,48 +165,39 @@ def inverse_kinematics(
 # -- the search ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class _Search:
-    """A task of an arm, with the preference among its solutions: those near a configuration, q0 or ``middle``."""
+    """A task of an arm, with the preference among its solutions: those near a configuration, q0 or ``middle``.
 
-    arm: Arm
-    aim: Aim
-    task: TipTask
-    redundant: bool
-    periodic: Booleans  # (n,) joints whose full turns do not move the tip
-    lower: Array  # (n,) lower bounds
-    upper: Array
-    seeded: bool  # whether the preferred configuration is q0, from which the search starts
-    middle: Array  # (n,) preferred configuration without q0
-    scale: Array  # (n,) unit of distance from the preferred configuration
-    units: Array  # (n,) of the joint variables: rad, or the unit of length of the task (m)
+    periodic      (n,) joints whose full turns do not move the tip
+    lower, upper  (n,) bounds
+    seeded        whether the preferred configuration is q0, from which the search starts
+    middle        (n,) preferred configuration without q0
+    scale         (n,) unit of distance from the preferred configuration
+    units         (n,) of the joint variables: rad, or the unit of length of the task (m)
+    """
 
-    @classmethod
-    def of(
-        cls, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool, seeded: bool
-    ) -> _Search:
+    def __init__(
+        self, arm: Arm, aim: str | None, axis: ArrayLike | None, prefer: str, respect_limits: bool, seeded: bool
+    ) -> None:
         check_choice("task", aim, (*get_args(Aim), None))
         check_choice("prefer", prefer, get_args(Preference))
-        q = starts(arm, 32)
-        ranks = []
+        self.arm, self.seeded, self.units, q = arm, seeded, joint_units(arm), starts(arm, 32)
         for name in get_args(Aim) if aim is None else (aim,):
             task = _task(arm, name, axis, q)
             if aim is None and name != "position" and not len(task.orientation):
                 continue  # the arm cannot rotate its tip
-            ranks.append((name, task, int(np.linalg.matrix_rank(task.jacobian(q) * joint_units(arm), tol=1e-9).max())))
-            if ranks[-1][2] == task.size:
+            rank = int(np.linalg.matrix_rank(task.jacobian(q) * self.units, tol=1e-9).max())
+            if rank == task.size:
                 break
-        name, task, rank = ranks[-1]
         if not rank:
             raise DalembertError(f"no joint of arm '{arm.name}' moves its tip in the directions of task '{name}'")
+        self.aim, self.task, self.redundant, self.periodic = name, task, rank < arm.n, _periodic(arm, q[:4])
         free = np.full(arm.n, np.inf)
-        lower, upper = position_limits(arm) if respect_limits else (-free, free)
-        low, high = search_ranges(arm)
-        centred = prefer == "mid-range"
-        units = joint_units(arm)
-        middle, scale = (0.5 * (low + high), 0.5 * (high - low)) if centred else (np.zeros(arm.n), units)
-        scale = units if seeded else np.maximum(scale, 1e-9 * units)
-        return cls(arm, name, task, rank < arm.n, _periodic(arm, q[:4]), lower, upper, seeded, middle, scale, units)
+        self.lower, self.upper = position_limits(arm) if respect_limits else (-free, free)
+        (low, high), centred = search_ranges(arm), prefer == "mid-range"
+        self.middle: Array = 0.5 * (low + high) if centred else np.zeros(arm.n)
+        scale = 0.5 * (high - low) if centred else self.units
+        self.scale = self.units if seeded else np.maximum(scale, 1e-9 * self.units)
 
     def every(self, x: Array, R: Array, near: Array, count: int | None) -> tuple[Array, str]:
         """Distinct solutions (k, n), the preferred one first; or the nearest one, and why there is no solution."""
@@ -289,7 +246,8 @@ class _Search:
     def solved(self, x: Array, R: Array, seeds: Array, near: Array) -> tuple[Array, Array]:
         """Solutions (k, n) from each of the seeds, near the preferred configuration, and the remaining errors (k,)."""
         q, left = solve(self.task, x, R, seeds)
-        q = self.nearest_turns(q, near)
+        close = q - 2 * np.pi * np.round((q - near) / (2 * np.pi))  # shifted by full turns, within the limits
+        q = np.where(self.periodic, turned_into(close, self.lower, self.upper, (1, -1, 2, -2)), q)
         if self.redundant:
             x, R = np.broadcast_to(x, (len(q), 3)), np.broadcast_to(R, (len(q), 3, 3))
             on = np.flatnonzero(self.at(q, x, R))
@@ -359,11 +317,6 @@ class _Search:
                 break
         return q
 
-    def nearest_turns(self, q: Array, near: Array) -> Array:
-        """The same configurations shifted by full turns to be close to the preferred one, within the limits."""
-        close = q - 2 * np.pi * np.round((q - near) / (2 * np.pi))
-        return np.where(self.periodic, turned_into(close, self.lower, self.upper, (1, -1, 2, -2)), q)
-
     def distance(self, q: Array, near: Array) -> Array:
         """Distances from the preferred configuration: (k,)."""
         return np.linalg.norm((q - near) / self.scale, axis=-1)
@@ -388,11 +341,7 @@ class _Search:
         away = np.hypot.reduce(pose[..., :3, 3] - x, axis=-1)  # also for goals at 1e300 m
         if self.aim == "position":
             return away, np.zeros(away.shape)
-        if isinstance(self.task, AxisTask):
-            turned = _between(pose[..., :3, :3] @ self.task.axis, R @ self.task.axis)
-        else:
-            turned = rotation_vector(R @ np.swapaxes(pose[..., :3, :3], -1, -2))
-        return away, np.linalg.norm(turned, axis=-1)
+        return away, np.linalg.norm(self.task.turn(pose[..., :3, :3], R), axis=-1)
 
     def at(self, q: Array, x: Array, R: Array) -> Booleans:
         """Which configurations place the tip at its goal: (k,)."""
@@ -409,8 +358,7 @@ class _Search:
     def reason(self, q: Array, x: Array, R: Array, excess: Any) -> str:
         """Reason why there is no solution; q is the nearest configuration."""
         if excess is not None:
-            joint, value, side, limit, unit = excess
-            return f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
+            return would_be(excess)
         away, angle = (float(miss[0]) for miss in self.misses(q[None], x[None], R[None]))
         close = REACHED * max(self.task.unit, hypot(*x))
         if self.aim == "position" or angle < REACHED:
@@ -429,7 +377,7 @@ def _task(arm: Arm, aim: str, axis: ArrayLike | None, q: Array) -> TipTask:
     tool = direction("axis", (0.0, 0.0, 1.0) if axis is None else axis)
     in_tip = np.swapaxes(arm.pose(q)[:, :3, :3], -1, -2) @ sampled_jacobian(arm, q)[0][:, 3:]
     rows = span((np.eye(3) - np.outer(tool, tool)) @ in_tip)
-    return AxisTask(arm, task.position, rows, task.origin, task.unit, tool)
+    return replace(task, orientation=rows, axis=tool)
 
 
 def _periodic(arm: Arm, q: Array) -> Booleans:

@@ -26,6 +26,7 @@ from dalembert.work.logs.log_units import sliding_joints
 from dalembert.work.trajectory.planning.hermite import Hermite
 from dalembert.work.trajectory.planning.limits import joint_ranges, position_limits
 from dalembert.work.trajectory.planning.motion_checks import check_choice, finite
+from dalembert.work.trajectory.planning.time_breaks import bisected
 
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
@@ -78,13 +79,17 @@ TipPath = LinePath | ArcPath
 
 @record
 class TipTask:
-    """The prescribed directions of the tip: rows (p, 3) of position and (o, 3) of orientation, in base axes."""
+    """The prescribed directions of the tip: rows (p, 3) of position and (o, 3) of orientation, in base axes.
+
+    With an ``axis`` (3,) of the tip, its direction is prescribed instead of the orientation, with rows in the tip frame.
+    """
 
     arm: Arm
     position: Array
     orientation: Array
     origin: Array  # a reachable tip position, which locates the plane or line that the tip is confined to
     unit: float = 1.0  # m: unit of length of errors and Jacobians
+    axis: Array | None = None
 
     @property
     def size(self) -> int:
@@ -93,11 +98,17 @@ class TipTask:
 
     def jacobian(self, q: Array) -> Array:
         """The prescribed rows of the Jacobian: (…, r, n)."""
-        return self._rows(self.arm.jacobian(q))
+        turning = self.orientation
+        if self.axis is not None:
+            turning = turning @ np.swapaxes(self.arm.pose(q)[..., :3, :3], -1, -2)
+        return self._rows(self.arm.jacobian(q), turning)
 
     def jacobian_derivative(self, q: Array, qd: Array) -> Array:
-        """The prescribed rows of its time derivative: (…, r, n)."""
-        return self._rows(self.arm.jacobian_derivative(q, qd))
+        """The prescribed rows of its time derivative, without an axis: (…, r, n)."""
+        return self._rows(self.arm.jacobian_derivative(q, qd), self.orientation)
+
+    def _rows(self, J: Array, turning: Array) -> Array:
+        return np.concatenate([self.position @ J[..., :3, :] / self.unit, turning @ J[..., 3:, :]], axis=-2)
 
     def directions(self, x: Array) -> Array:
         """A derivative (…, 3) of the tip position, at constant orientation, expressed in the task rows: (…, r)."""
@@ -110,16 +121,35 @@ class TipTask:
         moved = (x - pose[..., :3, 3]) @ self.position.T / self.unit
         if not len(self.orientation):
             return moved
-        turned = rotation_vector(R @ np.swapaxes(pose[..., :3, :3], -1, -2)) @ self.orientation.T
-        return np.concatenate([moved, turned], axis=-1)
+        turned = self.turn(pose[..., :3, :3], R)
+        if self.axis is not None:
+            turned = _times(np.swapaxes(pose[..., :3, :3], -1, -2), turned)
+        return np.concatenate([moved, turned @ self.orientation.T], axis=-1)
+
+    def turn(self, own: Array, R: Array) -> Array:
+        """The rotation vector (…, 3) from the orientation ``own`` of the tip to R, or between the directions of the axis."""
+        if self.axis is not None:
+            return _between(own @ self.axis, R @ self.axis)
+        return rotation_vector(R @ np.swapaxes(own, -1, -2))
 
     def outside(self, x: Array) -> float:
         """Distance (m) of x (3,) from the plane or line in which the tip moves."""
         off = x - self.origin
         return hypot(*(off - self.position.T @ (self.position @ off)))
 
-    def _rows(self, J: Array) -> Array:
-        return np.concatenate([self.position @ J[..., :3, :] / self.unit, self.orientation @ J[..., 3:, :]], axis=-2)
+
+def _between(a: Array, b: Array) -> Array:
+    """The rotation vector (…, 3) of the shortest rotation from the unit vector a to b."""
+    normal = np.cross(a, b)
+    sine = np.linalg.norm(normal, axis=-1, keepdims=True)
+    angle = np.arctan2(sine, (a * b).sum(axis=-1, keepdims=True))
+    opposite = (sine < 1e-12) & (angle > 1.0)
+    normal = np.where(opposite, np.cross(a, np.eye(3)[np.abs(a).argmin(axis=-1)]), normal)
+    return normal * (angle / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
+
+
+def _times(A: Array, x: Array) -> Array:
+    return (A @ x[..., None])[..., 0]
 
 
 def task_of(arm: Arm, orientation: bool) -> TipTask:
@@ -257,17 +287,16 @@ def search(task: TipTask, x: Array, q0: Array | None, branch: Branch | None, res
         q = q[elbow(q) > 0]
         if not len(q):
             raise NoConfiguration(f"it is reachable only with the elbow opposite to branch '{branch}'")
-    if q0 is None:
-        q = _least_turns(arm, q)
+    if q0 is None:  # every angle in (−π, π], or one turn away if only that is within the limits
+        least = q - 2 * np.pi * np.ceil((q - np.pi - 1e-9) / (2 * np.pi))
+        q = np.where(sliding_joints(arm), q, turned_into(least, *position_limits(arm), (1, -1)))
     q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
-    excesses = [beyond(arm, configuration) if respect_limits else None for configuration in q]
-    if None in excesses:
-        return q[excesses.index(None)]
-    assert excesses[0] is not None
-    joint, value, side, limit, unit = excesses[0]
-    raise NoConfiguration(
-        f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}", "limit"
-    )
+    excesses = []
+    for configuration in q:
+        if not respect_limits or (excess := beyond(arm, configuration)) is None:
+            return configuration
+        excesses.append(excess)
+    raise NoConfiguration(would_be(excesses[0]), "limit")
 
 
 def out_of_reach(proven: bool, how_far: str) -> str:
@@ -323,12 +352,6 @@ def starts(arm: Arm, count: int, series: int = 0) -> Array:
     return arm.closing(np.random.default_rng(series), *search_ranges(arm), count)
 
 
-def _least_turns(arm: Arm, q: Array) -> Array:
-    """The same configurations with every angle in (−π, π], or one turn away if only that is within the limits."""
-    least = q - 2 * np.pi * np.ceil((q - np.pi - 1e-9) / (2 * np.pi))
-    return np.where(sliding_joints(arm), q, turned_into(least, *position_limits(arm), (1, -1)))
-
-
 def turned_into(q: Array, lower: Array, upper: Array, turns: Iterable[int]) -> Array:
     """The angles, each shifted by the first of these numbers of turns that brings it within its limits if it is not."""
 
@@ -350,6 +373,12 @@ def beyond(arm: Arm, q: Array) -> Excess | None:
             if limit is not None and sign * (value - limit) > IN_LIMITS * scale:
                 return joint.name, float(value), side, limit, unit
     return None
+
+
+def would_be(excess: Excess) -> str:
+    """The reason why a configuration with this excess is no solution."""
+    joint, value, side, limit, unit = excess
+    return f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
 
 
 def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
@@ -412,10 +441,6 @@ def derivatives(task: TipTask, q: Array, x1: Array, x2: Array) -> tuple[Array, A
         bent = _times(np.swapaxes(J1, -1, -2), _times(np.swapaxes(inverse, -1, -2), q1))
         q2 = q2 + bent - _times(inverse, _times(J, bent))
     return q1, q2
-
-
-def _times(A: Array, x: Array) -> Array:
-    return (A @ x[..., None])[..., 0]
 
 
 def follow(
@@ -501,11 +526,12 @@ class _March:
     def stop_at_limit(self, before: float, q: Array, after: float, excess: Excess) -> NoReturn:
         """Raise the error for a joint that exceeds its limit between two points of the path, with q at the first."""
         joint, value, side, limit, unit = excess
-        low, high = before, after
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            at = self.corrected(middle, RK4.step(self.flow, before, q, middle - before))
-            low, high = (low, middle) if at is None or beyond(self.task.arm, at) is not None else (middle, high)
+
+        def exceeded(s: float) -> bool:
+            at = self.corrected(s, RK4.step(self.flow, before, q, s - before))
+            return at is None or beyond(self.task.arm, at) is not None
+
+        _, high = bisected(before, after, exceeded, 40)
         self.fail(
             "limit", high,
             f"joint '{joint}' of arm '{self.task.arm.name}' reaches its {side} limit of {limit:.6g} {unit}, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +16,6 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
     LinePath,
     NoConfiguration,
     TipPath,
-    TipTask,
     as_configuration,
     as_point,
     follow,
@@ -27,6 +25,7 @@ from dalembert.work.trajectory.kinematics.inverse_kinematics import (
 )
 from dalembert.work.trajectory.planning.motion_checks import check_choice, direction, finite
 from dalembert.work.trajectory.planning.profiles import Composed, polynomial, trapezoidal, triangular
+from dalembert.work.trajectory.planning.time_breaks import bisected
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 
 Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | Trajectory
@@ -72,7 +71,7 @@ def line(
     >>> round(motion.duration, 6), motion(0.0)[0].round(4)
     (0.47, array([-1.4706,  2.9413]))
     """
-    begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
+    begin = _Start(arm, start, q0, branch, orientation, respect_limits)
     way: Array
     if end is not None and displacement is None:
         way = as_point(arm, begin.task, "end", end) - begin.x
@@ -90,7 +89,7 @@ def line(
         length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
         acceleration=acceleration,
     )  # fmt: skip
-    return begin.motion(LinePath(begin.x, way / length, length), along, respect_limits)
+    return begin.motion(LinePath(begin.x, way / length, length), along)
 
 
 def circle(
@@ -123,7 +122,7 @@ def circle(
     >>> motion(0.0)[0].round(4), motion(2.0)[0].round(4)
     (array([-0.8632,  1.7264]), array([-0.8632,  1.7264]))
     """
-    begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
+    begin = _Start(arm, start, q0, branch, orientation, respect_limits)
     middle = as_point(arm, begin.task, "centre", centre)
     axis = direction("normal", normal)
     out = begin.x - middle
@@ -149,48 +148,41 @@ def circle(
         length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
         acceleration=acceleration,
     )  # fmt: skip
-    return begin.motion(ArcPath(middle, u, v / np.linalg.norm(v), radius, length), along, respect_limits)
+    return begin.motion(ArcPath(middle, u, v / np.linalg.norm(v), radius, length), along)
 
 
-@dataclass(frozen=True, eq=False)
 class _Start:
-    """Start of a path: the task, the point, the orientation of the tip and the joint positions."""
+    """Start of a path: the task, the point, and the joint positions."""
 
-    task: TipTask
-    x: Array
-    rotation: Array
-    q: Array
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         arm: Arm,
         start: ArrayLike | None,
         q0: ArrayLike | None,
         branch: Branch | None,
         orientation: str,
         respect_limits: bool,
-    ) -> _Start:
+    ) -> None:
         check_choice("orientation", orientation, ("free", "constant"))
         seed = None if q0 is None else as_configuration(arm, q0)
         placing = task_of(arm, orientation=False)
         if start is not None:
-            x = as_point(arm, placing, "start", start)
+            self.x = x = as_point(arm, placing, "start", start)
         elif seed is not None:
-            x = arm.pose(seed)[:3, 3]
+            self.x = x = arm.pose(seed)[:3, 3]
         else:
             raise DalembertError("a path needs a start point, or the joint positions q0 at its start")
         try:
-            q = search(placing, x, seed, branch, respect_limits)
+            self.q = search(placing, x, seed, branch, respect_limits)
         except NoConfiguration as reason:
             raise PathError(
                 f"the tip of arm '{arm.name}' cannot be at the start {place(x)}, s = 0 m, t = 0 s: {reason}",
                 reason.kind, tuple(x.tolist()), 0.0, 0.0,
             ) from None  # fmt: skip
-        task = task_of(arm, orientation=True) if orientation == "constant" else placing
-        return cls(task, x, arm.pose(q)[:3, :3], q)
+        self.task = task_of(arm, orientation=True) if orientation == "constant" else placing
+        self.respect_limits = respect_limits
 
-    def motion(self, path: TipPath, along: Trajectory, respect_limits: bool) -> Trajectory:
+    def motion(self, path: TipPath, along: Trajectory) -> Trajectory:
         """The motion along the path with the velocity profile ``along``."""
         for s in np.linspace(0.0, path.length, 9):
             x = path(np.array([s]))[0][0]
@@ -200,8 +192,9 @@ class _Start:
                     f"{place(x)}, s = {s:.6g} m along it, is {self.task.outside(x):.4g} m outside",
                     "unreachable", tuple(x.tolist()), float(s), _time_at(along, float(s)),
                 )  # fmt: skip
-        followed = follow(self.task, path, self.rotation, self.q, lambda s: _time_at(along, s), respect_limits)
-        return Trajectory(along.duration, self.task.arm.n, Composed(followed, along, along.breaks), along.knots)
+        arm, rotation = self.task.arm, self.task.arm.pose(self.q)[:3, :3]
+        followed = follow(self.task, path, rotation, self.q, lambda s: _time_at(along, s), self.respect_limits)
+        return Trajectory(along.duration, arm.n, Composed(followed, along, along.breaks), along.knots)
 
 
 def _along(length: float, profile: Profile, **values: Any) -> Trajectory:
@@ -240,8 +233,4 @@ def _time_at(profile: Trajectory, s: float) -> float:
     k = int(np.argmax(so_far >= s - 1e-12 * abs(so_far[-1])))
     if k == 0:
         return 0.0
-    low, high = float(t[k - 1]), float(t[k])
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if profile(middle)[0][0] >= s else (middle, high)
-    return high
+    return float(bisected(t[k - 1], t[k], lambda at: profile(at)[0][0] >= s, 60)[1])

@@ -50,10 +50,6 @@ def _product(x: Jet, y: Jet) -> Jet:
     return Jet(a * b, a1 * b + a * b1, a2 * b + 2.0 * a1 * b1 + a * b2)
 
 
-def _reciprocal(x: Array) -> tuple[Array, ...]:
-    return 1.0 / x, -1.0 / x**2, 2.0 / x**3
-
-
 def _power(x: Jet, y: Jet) -> Jet:
     exponent, *changes = y.parts
     if any(change.any() for change in changes) or exponent.size == 0 or np.ptp(exponent):
@@ -62,16 +58,6 @@ def _power(x: Jet, y: Jet) -> Jet:
     slope = p * base ** (p - 1.0) if p else np.zeros_like(base)
     bend = p * (p - 1.0) * base ** (p - 2.0) if p * (p - 1.0) else np.zeros_like(base)
     return x.through(base**p, slope, bend)
-
-
-def _tanh(x: Array) -> tuple[Array, ...]:
-    f = np.tanh(x)
-    return f, 1.0 - f * f, -2.0 * f * (1.0 - f * f)
-
-
-def _arctan(x: Array) -> tuple[Array, ...]:
-    slope = 1.0 / (1.0 + x * x)
-    return np.arctan(x), slope, -2.0 * x * slope * slope
 
 
 # f, f′ and f″ of one argument
@@ -84,8 +70,9 @@ OF_ONE: dict[Any, Callable[[Array], tuple[Array, ...]]] = {
     np.square: lambda x: (x * x, 2.0 * x, np.full_like(x, 2.0)),
     np.sinh: lambda x: (np.sinh(x), np.cosh(x), np.sinh(x)),
     np.cosh: lambda x: (np.cosh(x), np.sinh(x), np.cosh(x)),
-    np.tanh: _tanh,
-    np.arctan: _arctan,
+    np.tanh: lambda x: (f := np.tanh(x), slope := 1.0 - f * f, -2.0 * f * slope),
+    np.arctan: lambda x: (np.arctan(x), slope := 1.0 / (1.0 + x * x), -2.0 * x * slope * slope),
+    np.reciprocal: lambda x: (1.0 / x, -1.0 / x**2, 2.0 / x**3),
     np.negative: lambda x: (-x, np.full_like(x, -1.0), np.zeros_like(x)),
     np.positive: lambda x: (x, np.ones_like(x), np.zeros_like(x)),
 }
@@ -93,7 +80,7 @@ OF_TWO: dict[Any, Callable[[Jet, Jet], Jet]] = {
     np.add: lambda x, y: Jet(*(a + b for a, b in zip(x.parts, y.parts, strict=True))),
     np.subtract: lambda x, y: Jet(*(a - b for a, b in zip(x.parts, y.parts, strict=True))),
     np.multiply: _product,
-    np.divide: lambda x, y: _product(x, y.through(*_reciprocal(y.parts[0]))),
+    np.divide: lambda x, y: _product(x, np.reciprocal(y)),
     np.power: _power,
     np.minimum: lambda x, y: _select(x <= y, x, y),
     np.maximum: lambda x, y: _select(x >= y, x, y),

@@ -40,10 +40,6 @@ class JoinedPiece:
     motion: Trajectory
     backward: bool = False
 
-    def places(self, instants: Array) -> Array:
-        """Times of the motion as times of the segment, in increasing order."""
-        return self.motion.duration - instants[::-1] if self.backward else instants
-
     def at(self, t: Array) -> tuple[Array, Array, Array]:
         """q, q̇ and q̈ at times of the segment (N,); at a knot, the values after it."""
         own = self.motion.duration - t if self.backward else t
@@ -101,7 +97,8 @@ class Joined:
         parts = []
         for kind, piece, begin in zip(self._kinds.tolist(), self.pieces, self.begins[:-1].tolist(), strict=True):
             if kind not in known:
-                known[kind] = piece.places(instants(piece))
+                own = instants(piece)
+                known[kind] = piece.motion.duration - own[::-1] if piece.backward else own
             parts.append(begin + known[kind])
         return parts
 

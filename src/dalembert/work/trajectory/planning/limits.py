@@ -46,11 +46,15 @@ class JointLimits:
     acceleration: Array
 
 
+def limits_of(arm: Arm, name: str) -> Array:
+    """A limit of every joint: (n,), NaN where there is none."""
+    values = np.array([getattr(joint.limits, name) for joint in arm.robot.moving_joints], float)
+    return np.where(np.isinf(values), np.nan, values)
+
+
 def position_limits(arm: Arm) -> tuple[Array, Array]:
     """Lower and upper position limits, (n,) each; infinite for joints without one."""
-    joints = arm.robot.moving_joints
-    lower, upper = (np.array([getattr(joint.limits, end) for joint in joints], float) for end in ("lower", "upper"))
-    return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+    return np.nan_to_num(limits_of(arm, "lower"), nan=-np.inf), np.nan_to_num(limits_of(arm, "upper"), nan=np.inf)
 
 
 def joint_ranges(arm: Arm) -> tuple[Array, Array]:

@@ -119,22 +119,17 @@ class MotionLayout:
         A row that repeats the one before in every column is dropped, and a note of the table counts them.
         """
         before, last, repeated = -np.inf, np.full((1, len(self.wanted)), np.nan), 0
-        whole, converted = np.full((1, len(table.names)), np.nan), np.any(self.factors != 1.0)
+        whole = np.full((1, len(table.names)), np.nan)
         for lines, block in table.blocks():
             if self.time:
-                same = np.diff(block[:, self.wanted[0]], prepend=whole[0, self.wanted[0]]) == 0.0
+                same = np.all(block == np.concatenate([whole, block[:-1]]), axis=1)
+                whole, repeated = block[-1:].copy(), repeated + int(same.sum())
                 if same.any():
-                    same &= np.all(block == np.concatenate([whole, block[:-1]]), axis=1)
-                whole = block[-1:].copy()
-                if same.any():
-                    repeated += int(same.sum())
                     block, lines = block[~same], [line for line, drop in zip(lines, same, strict=True) if not drop]
             if not len(block):
                 continue
-            part = block[:, self.wanted]
-            if converted:
-                with np.errstate(over="ignore"):  # overflow gives infinity, which is reported below
-                    part *= self.factors
+            with np.errstate(over="ignore"):  # overflow gives infinity, which is reported below
+                part = block[:, self.wanted] * self.factors
             self._check_finite(table, lines, part)
             if self.time:
                 t = part[:, 0]

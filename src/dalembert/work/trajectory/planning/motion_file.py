@@ -121,7 +121,7 @@ def read_motion(
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
     notes = (*table.notes, *layout.notes)
     return MotionTable(
-        t, groups["q"], groups["qd"], groups["qdd"], groups.get("tau"), _payload(path, t, groups), _wrench(groups),
+        t, groups["q"], groups["qd"], groups["qdd"], groups.get("tau"), *_loads(path, t, groups),
         ignored, missing, notes, doubts, spline, findings,
     )  # fmt: skip
 
@@ -145,7 +145,7 @@ def torques_in(path: Any, arm: Arm, stated: Stated) -> tuple[Array, dict[str, Ar
     if len(numbers) < 2:
         raise DalembertError(f"{path}: torques over time need at least two rows, but the file has only one")
     t = numbers[:, 0] - numbers[0, 0]
-    return t, groups, events_of(t, _payload(path, t, groups), _wrench(groups))
+    return t, groups, events_of(t, *_loads(path, t, groups))
 
 
 def check_ends(path: Any, t: Array) -> None:
@@ -278,9 +278,7 @@ def motion_columns(
             )
         even = np.arange(np.floor(duration * rate * (1 + 1e-12)) + 1) / rate
         t = np.append(even[even < duration * (1 - 1e-12)], duration)
-    at = t
-    if both_sides:
-        t, at = sides_of(motion, t)
+    t, at = sides_of(motion, t) if both_sides else (t, t)
     with np.errstate(all="ignore"):
         (q, qd, _), (_, _, qdd) = motion(t), motion(at)
     groups = {"q": q, "qd": qd, "qdd": qdd}
@@ -360,23 +358,14 @@ def _payloads(
     return bodies, which.ravel()
 
 
-def _payload(path: Any, t: Array, columns: Mapping[str, Array]) -> Array | None:
-    """The ten parameters of the payload in each row."""
-    if not any(column.key in columns for column in PAYLOADS):
-        return None
-    bodies, which = _payloads(path, columns, lambda row: f"at t = {t[row]:g} s")
-    values = np.array([np.zeros(BODY) if body is None else body.values for body in bodies])
-    return values[which] if values.any() else None
-
-
-def _wrench(columns: Mapping[str, Array]) -> Array | None:
-    """The wrench of the tip in each row; components without a column are 0."""
-    own = [columns.get(column.key) for column in WRENCHES]
-    given = [values for values in own if values is not None]
-    if not any(values.any() for values in given):
-        return None
-    nothing = np.zeros(len(given[0]))
-    return np.stack([nothing if values is None else values for values in own], axis=1)
+def _loads(path: Any, t: Array, columns: Mapping[str, Array]) -> tuple[Array | None, Array | None]:
+    """The ten parameters of the payload, and the wrench of the tip, in each row; None for a load that never occurs."""
+    payload = np.zeros((len(t), BODY))
+    if any(column.key in columns for column in PAYLOADS):
+        bodies, which = _payloads(path, columns, lambda row: f"at t = {t[row]:g} s")
+        payload = np.array([np.zeros(BODY) if body is None else body.values for body in bodies])[which]
+    wrench = np.stack([columns.get(column.key, np.zeros(len(t))) for column in WRENCHES], axis=1)
+    return payload if payload.any() else None, wrench if wrench.any() else None
 
 
 @brief

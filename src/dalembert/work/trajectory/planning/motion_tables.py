@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -111,7 +111,13 @@ def write(
     kind = Path(path).suffix.lower()
     if kind in BINARY:
         with whole_binary_file(path, overwrite=overwrite, kinds=KINDS) as file:
-            (_write_npz if kind == ".npz" else _write_parquet)(file, names, columns)
+            if kind == ".npz":
+                arrays: dict[str, Any] = arrays_of(names, columns)
+                np.savez(file, allow_pickle=False, **arrays)
+                return
+            with extra("logs", "a Parquet file"):
+                from pyarrow import parquet, table
+            parquet.write_table(table(dict(zip(names, np.column_stack(columns).T, strict=True))), file)
         return
     with whole_file(path, overwrite=overwrite, kinds=KINDS) as text:
         text.writelines(f"# {line}\n" for line in comments)
@@ -144,15 +150,3 @@ def arrays_of(names: Sequence[str], columns: Sequence[Array]) -> dict[str, Array
         arrays[names[at].rstrip("0123456789") if column.ndim == 2 else names[at]] = column
         at += column.shape[1] if column.ndim == 2 else 1
     return arrays
-
-
-def _write_npz(file: BinaryIO, names: Sequence[str], columns: Sequence[Array]) -> None:
-    arrays: dict[str, Any] = arrays_of(names, columns)
-    np.savez(file, allow_pickle=False, **arrays)
-
-
-def _write_parquet(file: BinaryIO, names: Sequence[str], columns: Sequence[Array]) -> None:
-    with extra("logs", "a Parquet file"):
-        from pyarrow import parquet, table
-    flat = np.column_stack(columns)
-    parquet.write_table(table(dict(zip(names, flat.T, strict=True))), file)

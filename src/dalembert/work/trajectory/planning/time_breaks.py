@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,3 +44,12 @@ def breaks_of_motion(motion: Any) -> Array:
     end = float(getattr(motion, "duration", np.inf))
     breaks = breaks_of(motion)
     return np.concatenate([[0.0], breaks[breaks < end], [end]]) if end < np.inf else breaks
+
+
+def bisected(low: Any, high: Any, passed: Callable[[Any], Any], steps: int) -> tuple[Any, Any]:
+    """The bracket of the time at which ``passed`` becomes true, between low and high (…), after so many bisections."""
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        after = passed(middle)
+        low, high = np.where(after, low, middle)[()], np.where(after, middle, high)[()]
+    return low, high

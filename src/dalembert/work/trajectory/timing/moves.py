@@ -24,7 +24,7 @@ from dalembert.base.environment.cached_property import cached_property
 from dalembert.base.environment.short_repr import brief, record
 from dalembert.errors import DalembertError
 from dalembert.work.trajectory.planning.hermite import Hermite
-from dalembert.work.trajectory.planning.time_breaks import segment
+from dalembert.work.trajectory.planning.time_breaks import bisected, segment
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 from dalembert.work.trajectory.timing.path_functions import hermite
 
@@ -284,12 +284,7 @@ class _Look:
     def _edge(self, moving: float, still: float, level: float) -> float:
         """Time at which the speed falls below ``level``, between a time with motion and one without."""
         first = float(still)
-        for _ in range(60):
-            middle = 0.5 * (moving + still)
-            if self._speed(np.array([middle]))[0] <= level:
-                still = middle
-            else:
-                moving = middle
+        still = float(bisected(moving, still, lambda t: self._speed(np.array([t]))[0] <= level, 60)[1])
         if (
             abs(first - still) < NEARLY * self.motion.duration
             and np.abs(self.knots - first).min(initial=np.inf) < self.tiny
@@ -337,15 +332,14 @@ class _Look:
         inner = inner[(t[inner - 1] >= begin) & (t[inner + 1] <= end)]
         if not len(inner):
             return np.empty(0)
-        low, high = t[inner - 1].copy(), t[inner + 1].copy()
-        rests = t[inner].copy()
-        search = w[inner] > 0
-        for _ in range(50 if search.any() else 0):
-            middle = 0.5 * (low + high)
-            _, qd, qdd = self._at(middle)
-            faster = (qd * qdd).sum(axis=1) > 0
-            low, high = np.where(faster, low, middle), np.where(faster, middle, high)
-        rests[search] = [self._on_knot(middle) for middle in 0.5 * (low + high)[search]]
+        rests, search = t[inner].copy(), w[inner] > 0
+
+        def faster(at: Array) -> Array:
+            _, qd, qdd = self._at(at)
+            return (qd * qdd).sum(axis=1) > 0
+
+        low, high = bisected(t[inner - 1][search], t[inner + 1][search], faster, 50 if search.any() else 0)
+        rests[search] = [self._on_knot(middle) for middle in 0.5 * (low + high)]
         return np.unique(rests[self._speed(rests) < REST * self.fastest])
 
     def _without_noise(self, begin: float, end: float, cuts: list[_Cut]) -> list[_Cut]:

@@ -26,63 +26,41 @@ class PathTerms(NamedTuple):
     dry: Floats2
 
 
-class Reciprocals(NamedTuple):
-    """1 / limit of every joint, (n,) each; 0 where there is none."""
-
-    effort: Floats1
-    acceleration: Floats1
-    velocity: Floats1
-
-
-class LimitRows(NamedTuple):
-    """The limits at P points, in shares of the limit.
-
-    D         (P, 4, J) coefficients m, c, v, k of the torques of all n joints, then of their accelerations if there are rows
-              for them, then zero padding
-    speed     (P, V) |q'| over the velocity limit, then zeros; steepest (P,) is the largest of these
-    largest   (4, J) largest |m|, |c| and |k| of each row of D, in rows 0, 1 and 3
-    """
-
-    D: Floats3
-    speed: Floats2
-    steepest: Floats1
-    largest: Floats2
-
-
 @native
 def assemble(
-    source: Integers1, of: PathTerms, rub: Floats2, has_friction: bool, per: Reciprocals, into: LimitRows
+    source: Integers1,
+    of: PathTerms,
+    rub: Floats2,
+    has_friction: bool,
+    per: Floats2,
+    D: Floats3,
+    speed: Floats2,
+    largest: Floats2,
 ) -> None:
-    """Compute the coefficients of every limit at P points.
+    """Compute the coefficients of every limit at P points, in shares of the limit.
 
     source  (P,) the points among the rows of ``of``
     rub     (P, n) Coulomb friction that acts there; the first and the last three points, in the intervals that begin or
             end at rest, where it vanishes, are kept with and without it; no points if there is none
     has_friction    whether there is any friction; if not, that of ``of`` is not read
+    per     (3, n) 1 / limit of the effort, acceleration and velocity of every joint; 0 where there is none
+    D       (P, 4, J), zero before: coefficients m, c, v, k of the torques of all n joints, then of their accelerations if
+            there are rows for them, then padding
+    speed   (P, V), zero before: |q'| over the velocity limit, then padding
+    largest (4, J), zero before: largest |m|, |c| and |k| of each row of D, in rows 0, 1 and 3
     """
     g, m, c, qp, qpp, viscous, dry = of.g, of.m, of.c, of.qp, of.qpp, of.viscous, of.dry
-    per_effort, per_acceleration, per_velocity = per.effort, per.acceleration, per.velocity
-    D, speed, steepest, largest = into.D, into.speed, into.steepest, into.largest
-    P, n, J = len(source), qp.shape[1], D.shape[2]
-    accelerates = 2 * n <= J
-    for j in range(J):
-        largest[0, j] = largest[1, j] = largest[3, j] = 0.0
+    per_effort, per_acceleration, per_velocity = per[0], per[1], per[2]
+    P, n = len(source), qp.shape[1]
+    accelerates = 2 * n <= D.shape[2]
     for p in range(P):
         q = source[p]
         M, C, V, K, v = D[p, 0], D[p, 1], D[p, 2], D[p, 3], speed[p]
-        for j in range(2 * n if accelerates else n, J):
-            M[j] = C[j] = V[j] = K[j] = 0.0
-        for j in range(n, len(v)):
-            v[j] = 0.0
-        most = 0.0
         for j in range(n):
             M[j] = (m[q, j] - g[q, j]) * per_effort[j]
             C[j] = (c[q, j] - g[q, j]) * per_effort[j]
-            V[j] = 0.0
             K[j] = g[q, j] * per_effort[j]
             v[j] = abs(qp[q, j]) * per_velocity[j]
-            most = max(most, v[j])
-        steepest[p] = most
         if has_friction:
             for j in range(n):
                 V[j] = viscous[q, j] * per_effort[j]
@@ -96,9 +74,7 @@ def assemble(
             for j in range(n):
                 M[n + j] = qp[q, j] * per_acceleration[j]
                 C[n + j] = qpp[q, j] * per_acceleration[j]
-                V[n + j] = 0.0
-                K[n + j] = 0.0
-        for j in lanes(J):
+        for j in lanes(D.shape[2]):
             largest[0, j] = max(largest[0, j], abs(M[j]))
             largest[1, j] = max(largest[1, j], abs(C[j]))
             largest[3, j] = max(largest[3, j], abs(K[j]))

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
-from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError, LimitError
 from dalembert.work.trajectory.planning.events import LoadTable, carrying
 from dalembert.work.trajectory.planning.limits import JointLimits, too_heavy
 from dalembert.work.trajectory.timing.moves import Move
-from dalembert.work.trajectory.timing.path_functions import LimitRows, PathTerms, Reciprocals, assemble
+from dalembert.work.trajectory.timing.path_functions import PathTerms, assemble
 from dalembert.work.trajectory.timing.reachable_sets import PathLimits
 from dalembert.work.trajectory.timing.scaling import coulomb, friction_along, friction_of
 
@@ -55,10 +54,6 @@ class LimitedPath:
     def time(self, s: float) -> float:
         """Time at which the original motion passes s."""
         return float(self.move.given_time(np.array([s]))[0])
-
-    def rubs(self, joint: int) -> bool:
-        """Whether Coulomb friction acts on a joint."""
-        return bool(self.dry[joint]) or self.passive_dry
 
     def torques(self, s: Array, q: Array, *states: tuple[Array, Array]) -> list[Array]:
         """Inverse dynamics at the path positions s for each of the pairs (q̇, q̈), with the load carried there."""
@@ -149,84 +144,55 @@ def _with_turns(path: LimitedPath, s: Array) -> Array:
     return np.unique(np.concatenate([others, turns]))
 
 
-@record
-class PathSamples:
-    """The path and the arm at all points of a grid: its N + 1 points, the left side of its knots, and N midpoints.
-
-    where   (N, 3) the points of each interval: left end, middle, right end
-    terms   torques of the arm there, including the friction of passive joints, and derivatives of the path
-    Gamma, speeds  Γ (None for the identity) and Γ q', for the joints whose friction counts
-    still   (n,) joints that move only by rounding error; smooth (N,) no knot and no reversal at the next grid point
-    """
-
-    s: Array
-    where: Indices
-    terms: PathTerms
-    Gamma: Array | None
-    speeds: Array
-    still: NDArray[np.bool_]
-    smooth: NDArray[np.bool_]
-
-
-def sample(path: LimitedPath, s: Array) -> PathSamples:
-    """Samples from one evaluation of the path and three of inverse dynamics."""
+def _points(path: LimitedPath, s: Array) -> tuple[Array, Indices, NDArray[np.bool_]]:
+    """All points of a grid: its N + 1 points, the left side of its knots, and N midpoints; those of each interval, (N, 3):
+    left end, middle, right end; and which grid points are knots."""
     N = len(s) - 1
     at_knot = np.zeros(N + 1, bool)
     at_knot[np.searchsorted(s, path.knots)] = True
     knots = np.flatnonzero(at_knot)
-    where = np.empty((N, 3), np.intp)
-    where[:, 0] = np.arange(N)
-    where[:, 1] = np.arange(N + 1 + len(knots), 2 * N + 1 + len(knots))
-    where[:, 2] = np.arange(1, N + 1)
+    where = np.arange(N)[:, None] + np.array([0, N + 1 + len(knots), 1])
     where[knots - 1, 2] = np.arange(N + 1, N + 1 + len(knots))
     points = np.concatenate([s, s[knots] - path.tiny, 0.5 * (s[:-1] + s[1:])])
     points[knots] += path.tiny
-    q, qp, qpp = path.at(points)
-    g = m = c = q
-    if path.pushes:
-        rest = np.zeros(path.arm.n)
-        g, m, c = path.torques(points, q, (rest, rest), (rest, qp), (qp, qpp))
-    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, path.arm.n))
-    still, smooth, (Gamma, speeds) = np.zeros(path.arm.n, bool), ~at_knot[1:], path.speeds(q, qp)
-    if path.turning:
-        signs = np.sign(speeds[where[:, 1]][:, path.dry_joints])
-        smooth[:-1] &= (signs[:-1] == signs[1:]).all(axis=1)
-        size = np.abs(qp).max(axis=0)
-        still = (path.dry > 0) & (size > 0) & (size < 1e-12 * float(size.max()))
-        speeds = speeds if path.pulled else np.where(still, 0.0, speeds)
-    return PathSamples(s, where, PathTerms(g, m, c, qp, qpp, viscous, dry), Gamma, speeds, still, smooth)
+    return points, where, at_knot
 
 
 # -- limits on the grid ----------------------------------------------------------------------------
 
 
-@record
-class PathProblem:
-    """The limits on a grid, in the form that the passes need."""
-
-    s: Array
-    limits: PathLimits
-
-
-def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
-    """All limits on the grid."""
-    s, where, n, keep = at.s, at.where, path.arm.n, path.keep
-    source, smooth = np.arange(len(at.terms.qp)), at.smooth
+def problem(path: LimitedPath, s: Array) -> PathLimits:
+    """All limits on the grid, from one evaluation of the path and three of inverse dynamics."""
+    n, keep = path.arm.n, path.keep
+    points, where, at_knot = _points(path, s)
+    q, qp, qpp = path.at(points)
+    g = m = c = q
+    if path.pushes:
+        rest = np.zeros(n)
+        g, m, c = path.torques(points, q, (rest, rest), (rest, qp), (qp, qpp))
+    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, n))
+    source, smooth, effort = np.arange(len(points)), ~at_knot[1:], keep.effort
     rub: Array = np.empty((0, n))
     if path.turning:  # each interval has points of its own, with the sign of Coulomb friction at its middle
-        levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
-        repeated = np.repeat(levels, 3, axis=0)
-        source = where.ravel()
-        rub = repeated if at.Gamma is None else np.einsum("pbn,pb->pn", at.Gamma[source], repeated)
-        where = np.arange(len(source)).reshape(-1, 3)
-        smooth = smooth.copy()
+        Gamma, speeds = path.speeds(q, qp)
+        signs = np.sign(speeds[where[:, 1]][:, path.dry_joints])
+        smooth[:-1] &= (signs[:-1] == signs[1:]).all(axis=1)
         smooth[[0, -2]] = False  # there is no neighbour beside rest
+        size = np.abs(qp).max(axis=0)
+        still = (path.dry > 0) & (size > 0) & (size < 1e-12 * float(size.max()))  # moves only by rounding error
+        effort = effort - np.where(still, path.dry, 0.0)  # at standstill, Coulomb friction may act either way
+        speeds = speeds if path.pulled else np.where(still, 0.0, speeds)
+        levels = np.repeat(coulomb(speeds[where[:, 1]], path.forward, path.backward), 3, axis=0)
+        source = where.ravel()
+        rub = levels if Gamma is None else np.einsum("pbn,pb->pn", Gamma[source], levels)
+        where = np.arange(len(source)).reshape(-1, 3)
     P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
-    rows = LimitRows(np.empty((P, 4, J)), np.empty((P, V)), np.empty(P), np.empty((4, J)))
-    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # at standstill, Coulomb friction may act either way
-    per = Reciprocals(1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity)
-    assemble(source, at.terms, rub, path.viscous or path.turning, per, rows)
-    D, speed, steepest, largest = rows
+    D, speed, largest = np.zeros((P, 4, J)), np.zeros((P, V)), np.zeros((4, J))
+    per = 1.0 / np.stack([effort, keep.acceleration, keep.velocity])
+    assemble(
+        source, PathTerms(g, m, c, qp, qpp, viscous, dry), rub, path.viscous or path.turning, per, D, speed, largest
+    )
+    steepest = np.ascontiguousarray(speed.T).max(axis=0)
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing can change
@@ -237,39 +203,36 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
     ends = np.append(steepest[where[:, 0]], steepest[where[-1, 2]])
     ends[1:] = np.maximum(ends[1:], steepest[where[:, 2]])
     fastest = 1.0 / np.maximum(np.square(ends), 1e-200)
-    return PathProblem(s, PathLimits(D, where, floor, speed, np.diff(s), smooth, fastest, 0.0))
+    return PathLimits(s, D, where, floor, speed, np.diff(s), smooth, fastest, 0.0)
 
 
-def coarser(on: PathProblem, every: int) -> PathProblem:
+def coarser(on: PathLimits, every: int) -> PathLimits:
     """The same limits on a coarser grid that merges ``every`` intervals into one."""
     if every == 1:
         return on
-    where, smooth = on.limits.where, on.limits.smooth
     points = np.append(np.arange(0, len(on.s) - 1, every), len(on.s) - 1)
-    left, right = points[:-1], points[1:]
-    inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
-    where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
-    s, fastest = on.s[points], on.limits.fastest[points]
-    limits = on.limits._replace(where=where, h=np.diff(s), smooth=smooth[right - 1], fastest=fastest)
-    return PathProblem(s, limits)
+    left, right, s = points[:-1], points[1:], on.s[points]
+    inner = np.where(right - left > 1, on.where[(left + right) // 2, 0], on.where[left, 1])
+    where = np.stack([on.where[left, 0], inner, on.where[right - 1, 2]], axis=1)
+    return on._replace(s=s, where=where, h=np.diff(s), smooth=on.smooth[right - 1], fastest=on.fastest[points])
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float, no_help: str = "no timing helps") -> LimitError:
-    load = share * path.keep.effort[joint]
-    return too_heavy(path.arm, path.keep, joint, load, path.time(s), path.rubs(joint), no_help)
+    load, has_coulomb = share * path.keep.effort[joint], bool(path.dry[joint]) or path.passive_dry
+    return too_heavy(path.arm, path.keep, joint, load, path.time(s), has_coulomb, no_help)
 
 
 class TooRough(DalembertError):
     """A path that varies faster than the grid can resolve."""
 
 
-def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
+def stuck(path: LimitedPath, on: PathLimits, status: int) -> DalembertError:
     """The error for a path that cannot be followed, with the joint and the time.
 
     Wherever rest is possible along the whole path, a sufficiently slow motion is too; in that case the grid is at
     fault.
     """
-    D, where, k = on.limits.D, on.limits.where, path.arm.n
+    D, where, k = on.D, on.where, path.arm.n
     i = min(abs(status) - 1, len(where) - 1)
     s = float(on.s[i])
     if np.abs(D[:, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:

@@ -41,6 +41,7 @@ CORNER = 0.999  # of the largest x: below this, the corner of a set need not be 
 class PathLimits(NamedTuple):
     """The limits on the N intervals of a path; J rows on torque and acceleration, V on velocity.
 
+    s        (N+1,) the grid points
     D        (P, 4, J) m, c, v, k at P points; where (N, 3): the left end, the middle and the right end of each interval
     floor    (J,) an |m| that counts as zero
     speed    (P, V) |q'| over the velocity limit
@@ -50,6 +51,7 @@ class PathLimits(NamedTuple):
     least    a level of x that counts as zero
     """
 
+    s: Floats1
     D: Floats3
     where: Integers2
     floor: Floats1
@@ -233,15 +235,8 @@ def _control(on: PathLimits, at: Passing, i: int) -> bool:
 
 def _backward(on: PathLimits, at: Passing) -> int:
     """Compute all controllable sets; i + 1 if no speed at grid point i allows the path to be followed."""
-    N, J = len(on.h), len(on.floor)
-    a, b = 0.0, at.x_most[N]
-    if at.kind[N - 1] == LINEAR:
-        _interval_rows(on, at, N - 1, at.level[N - 1])
-        a, b = _range(at.rows[(N - 1) % 2], J, 2 * J, -HUGE, HUGE, 1.0, b)
-    changed = a != at.K[N, 0] or b != at.K[N, 1]
-    at.K[N, 0], at.K[N, 1] = a, b
-    if b < a:
-        return N + 1
+    N, changed = len(on.h), False
+    at.K[N, 0], at.K[N, 1] = 0.0, at.x_most[N]
     for i in range(N - 1, -1, -1):
         at.dirty[i] = at.new[i] or changed
         if not at.dirty[i]:

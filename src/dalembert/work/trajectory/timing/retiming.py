@@ -18,7 +18,7 @@ from dalembert.work.trajectory.planning.limits import check_terms
 from dalembert.work.trajectory.planning.motion_checks import finite, positive_number
 from dalembert.work.trajectory.planning.profiles import Composed
 from dalembert.work.trajectory.planning.splines import spline
-from dalembert.work.trajectory.planning.time_breaks import breaks_of, inside
+from dalembert.work.trajectory.planning.time_breaks import bisected, breaks_of, inside
 from dalembert.work.trajectory.planning.trajectory import Trajectory
 from dalembert.work.trajectory.timing.scaling import torque_parts
 
@@ -182,12 +182,8 @@ def _check(law: Retiming, breaks: Array) -> None:
 
 def _instants(law: Retiming, r: Array) -> Array:
     """The first times at which the law reaches these values of r, by bisection."""
-    low, high = np.zeros(r.shape), np.full(r.shape, law.duration)
     if not r.size:
-        return high
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        reached = law(middle)[0] >= r
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return np.empty(r.shape)
+    _, high = bisected(np.zeros(r.shape), np.full(r.shape, law.duration), lambda t: law(t)[0] >= r, HALVINGS)
     ends = np.where(r >= law.motion.duration, law.duration, high)  # where ṙ = 0, r rounds to its final value too early
     return np.where(r <= 0.0, 0.0, ends)

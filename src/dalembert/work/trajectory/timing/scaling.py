@@ -266,19 +266,14 @@ def _between(t: Array, shares: Array) -> Array:
     return (t[gaps, None] + np.diff(t)[gaps, None] * share).ravel()
 
 
-def _rest_is_possible(arm: Arm, keep: JointLimits, parts: TorqueParts) -> None:
-    """Raise an error if τ_0, which remains however slow the motion, exceeds a limit."""
-    share = np.abs(parts.constant) / keep.effort
-    if share.max() >= 1.0:
-        row, joint = np.unravel_index(int(share.argmax()), share.shape)
-        has_coulomb = arm.mechanism.bodies[joint].coulomb != (0.0, 0.0)
-        load, t = float(parts.constant[row, joint]), float(parts.t[row])
-        raise too_heavy(arm, keep, int(joint), load, t, has_coulomb, "slowing down does not help")
-
-
 def _fastest(arm: Arm, keep: JointLimits, parts: TorqueParts, top: float) -> tuple[float, str, int, int]:
     """The largest speed ≤ top that no limit forbids, and the limit, time and joint that forbid a higher one."""
-    _rest_is_possible(arm, keep, parts)
+    share = np.abs(parts.constant) / keep.effort
+    if share.max() >= 1.0:  # τ_0 remains however slow the motion
+        row, joint = (int(k) for k in np.unravel_index(int(share.argmax()), share.shape))
+        has_coulomb = arm.mechanism.bodies[joint].coulomb != (0.0, 0.0)
+        load, t = float(parts.constant[row, joint]), float(parts.t[row])
+        raise too_heavy(arm, keep, joint, load, t, has_coulomb, "slowing down does not help")
     ends = _forbidden(keep, parts)
     speed, decides = top, ("", 0, 0)
     while True:

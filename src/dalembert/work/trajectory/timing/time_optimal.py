@@ -10,7 +10,7 @@ docs/scaling.md explains the method.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -29,12 +29,10 @@ from dalembert.work.trajectory.timing.moves import Move, Stop
 from dalembert.work.trajectory.timing.path_functions import law as timing_law
 from dalembert.work.trajectory.timing.path_limits import (
     LimitedPath,
-    PathProblem,
     TooRough,
     coarser,
     even_grid,
     problem,
-    sample,
     stuck,
 )
 from dalembert.work.trajectory.timing.reachable_sets import Passing, PathLimits
@@ -100,10 +98,7 @@ class TimeOptimalReport:
     @cached_property
     def s(self) -> Array:
         """The grid in the time of the original motion."""
-        paths, profiles = self._timed.paths, self._timed.profiles
-        return np.concatenate(
-            [path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]
-        )
+        return np.concatenate([profile.path.move.given_time(profile.on.s) for profile in self._timed.profiles])
 
     def new_time(self, t: Array) -> Array:
         """Times at which the new motion is where the original one is at the times t; dwells are traversed uniformly."""
@@ -114,10 +109,8 @@ class TimeOptimalReport:
     @cached_property
     def path(self) -> Array:
         """Path parameter at the grid points."""
-        lengths = np.cumsum([0.0, *(path.length for path in self._timed.paths)])
-        return np.concatenate(
-            [begin + profile.on.s for begin, profile in zip(lengths, self._timed.profiles, strict=False)]
-        )
+        begins = np.cumsum([0.0, *(profile.path.length for profile in self._timed.profiles)])
+        return np.concatenate([a + profile.on.s for a, profile in zip(begins, self._timed.profiles, strict=False)])
 
     @cached_property
     def path_velocity(self) -> Array:
@@ -134,8 +127,8 @@ class TimeOptimalReport:
     def active(self) -> tuple[Active, ...]:
         """The intervals in order of time."""
         stretches: list[Active] = []
-        for path, profile, begin in zip(self._timed.paths, self._timed.profiles, self._timed.begins, strict=True):
-            t, shares, names = begin + profile.to.t, _shares(path, profile), path.names
+        for profile, begin in zip(self._timed.profiles, self._timed.begins, strict=True):
+            t, shares, names = begin + profile.to.t, profile.shares, profile.path.names
             before = stretches[-1].end if stretches else 0.0
             if t[0] > before:
                 stretches.append(Active(before, float(t[0]), "", "dwell"))
@@ -171,51 +164,46 @@ def time_optimal(
     wanted = None if duration is None else number("duration", duration)
     moves, stops = motion.moves
     whole = sum(move.length for move in moves)
-    paths: list[LimitedPath] = []
     best: list[_Profile] = []
     smoothing = 0.0
     for move in moves:
         intervals = max(min(grid, FEWEST), round(grid * move.length / whole))
-        tried, profiles, away = _follow(move, arm, keep, intervals)
-        paths, best, smoothing = paths + tried, best + profiles, max(smoothing, away)
+        profiles, away = _follow(move, arm, keep, intervals)
+        best, smoothing = best + profiles, max(smoothing, away)
     if wanted is not None:
-        best = _as_slow_as(paths, best, wanted, sum(stop.dwell for stop in stops))
-    return _trajectory(motion, paths, best, stops, smoothing)
+        best = _as_slow_as(best, wanted, sum(stop.dwell for stop in stops))
+    return _trajectory(motion, best, stops, smoothing)
 
 
-def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[LimitedPath], list[_Profile], float]:
+def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[_Profile], float]:
     """The fastest profile along a move, which is smoothed as little as necessary if it is too rough.
 
     A path known from samples is also smoothed, by 1e-7 of its range, if that makes it faster: between
     samples, a jump of the acceleration leaves ripples that no grid can resolve at high speed.
     """
-    loads = move.motion.loads
-    path = LimitedPath(move, arm, keep, loads)
-    exact: _Profile | TooRough
+    loads, rough = move.motion.loads, None
+    path, exact = LimitedPath(move, arm, keep, loads), list[_Profile]()
     try:
-        exact = _solve(path, even_grid(path, intervals), np.inf)
+        exact = [_solve(path, even_grid(path, intervals), np.inf)]
+        if len(move.knots) < SAMPLED:
+            return exact, 0.0
     except TooRough as error:
-        exact = error
-    if isinstance(exact, _Profile) and len(move.knots) < SAMPLED:
-        return [path], [exact], 0.0
+        rough = error
+    slowest = (1.0 - WORTH) * exact[0].duration if exact else np.inf
     size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
-    for tolerance in SMOOTHING if isinstance(exact, TooRough) else SMOOTHING[:1]:
+    for tolerance in SMOOTHING if rough else SMOOTHING[:1]:
         parts, away = smoothed(move, tolerance * size, loads.edges)
-        paths = [LimitedPath(part, arm, keep, loads) for part in parts]
-        whole = sum(path.length for path in paths)
+        smooth = [LimitedPath(part, arm, keep, loads) for part in parts]
+        counts = [max(FEWEST, round(intervals * part.length / sum(x.length for x in smooth))) for part in smooth]
         try:
-            profiles = [
-                _solve(path, even_grid(path, max(FEWEST, round(intervals * path.length / whole))), np.inf)
-                for path in paths
-            ]
+            profiles = [_solve(path, even_grid(path, n), np.inf) for path, n in zip(smooth, counts, strict=True)]
         except TooRough:
             continue
-        total = sum(profile.duration for profile in profiles)
-        if isinstance(exact, TooRough) or total < (1.0 - WORTH) * exact.duration:
-            return paths, profiles, away
-    if isinstance(exact, TooRough):
-        raise exact
-    return [path], [exact], 0.0
+        if sum(profile.duration for profile in profiles) < slowest:
+            return profiles, away
+    if rough:
+        raise rough
+    return exact, 0.0
 
 
 # -- rounds of the passes ---------------------------------------------------------------------------
@@ -225,7 +213,8 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
 class _Profile:
     """A timing along a path, as it was checked."""
 
-    on: PathProblem
+    path: LimitedPath
+    on: PathLimits
     refinements: int
     to: Checked
 
@@ -243,10 +232,17 @@ class _Profile:
         """Intervals on which the grid is too coarse."""
         return (self.to.blur > TOO_ROUGH) | (self.to.over > ALLOWED) | (self.to.fast > ALLOWED)
 
+    @property
+    def shares(self) -> Array:
+        """The largest share of every limit on each interval."""
+        ends = np.sqrt(np.stack([self.to.x[:-1], self.to.x[1:]], axis=1))[:, :, None]
+        speeds = (self.on.speed[self.on.where[:, ::2], : self.path.arm.n] * ends).max(axis=1)
+        return np.concatenate([self.to.near[:, : self.path.rows], speeds], axis=1)
 
-def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
+
+def _look_closer_at_the_ends(path: LimitedPath, on: PathLimits, to: Checked) -> None:
     """Check the limits densely at both ends, where q'' may start like a square root; raises ``over``."""
-    h, x, u, over, N = on.limits.h, to.x, to.u, to.over, len(on.limits.h)
+    h, x, u, over, N = on.h, to.x, to.u, to.over, len(on.h)
     i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
     d = h[i, None] * CLOSE_BY
     bend = ((u[i, 1] - u[i, 0]) / h[i])[:, None]
@@ -285,10 +281,11 @@ def _solve(path: LimitedPath, s: Array, cap: float) -> _Profile:
 
 def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple[_Profile, NDArray[np.bool_]]:
     """The profile on this grid, and the intervals that must be halved before it can be trusted."""
-    on = problem(path, sample(path, s))
+    on = problem(path, s)
     look = coarser(on, EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
-    on, look = (_capped(each, min(top, cap * cap), top) for each in (on, look))
+    least, most = 1e-18 * top, min(top, cap * cap)
+    on, look = (x._replace(fastest=np.minimum(x.fastest, most), least=least) for x in (on, look))
     seen, _ = _repeated(path, look, 1, refinements, None)
     profile, status = _repeated(path, on, ROUNDS, refinements, seen)
     if profile is None:
@@ -298,22 +295,15 @@ def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple
     return profile, profile.coarse | imprecise
 
 
-def _capped(on: PathProblem, most: float, top: float) -> PathProblem:
-    """The limits with the additional bound x ≤ most; top is an x above all relevant values."""
-    limits = on.limits._replace(fastest=np.minimum(on.limits.fastest, most), least=1e-18 * top)
-    return PathProblem(on.s, limits)
-
-
 def _repeated(
-    path: LimitedPath, on: PathProblem, rounds: int, refinements: int, seen: _Profile | None
+    path: LimitedPath, on: PathLimits, rounds: int, refinements: int, seen: _Profile | None
 ) -> tuple[_Profile | None, int]:
     """A profile from repeated passes, with more margin where a limit was exceeded, and the status of the last pass.
 
     The first profile that satisfies all limits; the last one if none does; None if there is no profile.
     seen  the solution on a coarser grid, whose limit shares and speeds serve as initial values
     """
-    limits, at = on.limits, _passing(on.limits)
-    N, J = len(limits.h), len(limits.floor)
+    at, N, J = _passing(on), len(on.h), len(on.floor)
     to = Checked(
         np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1), np.zeros((N, J)),
         np.empty(N), np.empty(N), np.empty(N), np.zeros(1, np.int64),
@@ -326,7 +316,7 @@ def _repeated(
         share = 0.0 if seen is None else 0.8
         first, last = 1, 1 if path.move.rough else rounds
         while True:
-            status = repeat(limits, at, to, first, last, ALLOWED, share, path.viscous)
+            status = repeat(on, at, to, first, last, ALLOWED, share, path.viscous)
             if status or not path.move.rough:
                 break
             _look_closer_at_the_ends(path, on, to)
@@ -334,7 +324,7 @@ def _repeated(
                 break
             first, last = first + 1, last + 1
         if to.rounds[0]:
-            return _Profile(on, refinements, to), status
+            return _Profile(path, on, refinements, to), status
     return None, status
 
 
@@ -349,31 +339,31 @@ def _passing(limits: PathLimits) -> Passing:
     )  # fmt: skip
 
 
-def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterator[Array | float]:
+def _levels(path: LimitedPath, on: PathLimits, seen: _Profile | None) -> Iterator[Array | float]:
     """Where √x is linearised first: at the coarser solution; otherwise slow, where rest is feasible, then faster."""
     if not path.viscous:
         yield 0.0
         return
     if seen is not None:
         yield np.interp(on.s, seen.on.s, seen.to.x)
-    where = on.limits.where
-    dry = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
+    where = on.where
+    dry = np.abs(on.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
     for share in FRICTION_SHARES:
         yield np.square(share / np.maximum(dry, 1e-3 * dry.max()))
 
 
-def _top_speed(path: LimitedPath, on: PathProblem) -> float:
+def _top_speed(path: LimitedPath, on: PathLimits) -> float:
     """A finite x above all relevant values, for paths on which nothing limits the speed.
 
     It lies far above the x at which s̈ = ṡ² / length and ṡ² would use up a whole limit at a typical point.
     """
-    middle = on.limits.where[:, 1]
-    m, c = np.abs(on.limits.D[middle, :2]).transpose(1, 0, 2)
-    need = np.maximum((c + m / path.length).max(axis=1), np.square(on.limits.speed[middle].max(axis=1)))
+    middle = on.where[:, 1]
+    m, c = np.abs(on.D[middle, :2]).transpose(1, 0, 2)
+    need = np.maximum((c + m / path.length).max(axis=1), np.square(on.speed[middle].max(axis=1)))
     return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
-def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
+def _as_slow_as(best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
     """Profiles with the total duration ``duration``: the fastest ones under the cap on ṡ that achieves it."""
     least = sum(profile.duration for profile in best) + dwells
     if not np.isfinite(duration):
@@ -382,7 +372,7 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
         raise DalembertError(f"the motion cannot take {duration:g} s: the limits allow no less than {least:.6g} s")
     moving = duration - dwells
     low, high = 0.0, float(np.sqrt(max(profile.to.x.max() for profile in best)))
-    cap = sum(path.length for path in paths) / moving
+    cap = sum(profile.path.length for profile in best) / moving
     slow, fast = best, best
     for _ in range(60):
         total = sum(profile.duration for profile in slow)
@@ -393,7 +383,7 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
         if high - low < 1e-9 * high:
             break
         try:
-            slow = [_solve(path, profile.on.s, cap) for path, profile in zip(paths, best, strict=True)]
+            slow = [_solve(profile.path, profile.on.s, cap) for profile in best]
         except LimitError:
             raise DalembertError(
                 f"the motion cannot take {duration:g} s: at that duration gravity would make it exceed some limit"
@@ -403,10 +393,10 @@ def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float,
         # the duration is nearly inversely proportional to the cap: step towards it within the bracket
         step = cap * total / moving
         cap = step if low < step < high else 0.5 * (low + high)
-    return _between(paths, fast, slow, moving)
+    return _between(fast, slow, moving)
 
 
-def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
+def _between(fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
     """Profiles between faster and slower ones on the same grid, with the total duration ``moving``.
 
     A cap on ṡ that is barely active costs more than it should, by the error of the grid, so just above the minimum
@@ -418,7 +408,7 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
     low, high, mixed = 0.0, 1.0, slow
     for _ in range(60):
         share = 0.5 * (low + high)
-        mixed = [_mixed(*profiles, share) for profiles in zip(paths, fast, slow, strict=True)]
+        mixed = [_mixed(*profiles, share) for profiles in zip(fast, slow, strict=True)]
         total = sum(profile.duration for profile in mixed)
         if abs(total - moving) <= 1e-9 * moving:
             break
@@ -426,17 +416,17 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
     return mixed if max(profile.worst for profile in mixed) <= 1e-6 else slow
 
 
-def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _Profile:
+def _mixed(fast: _Profile, slow: _Profile, share: float) -> _Profile:
     """ṡ² and s̈ with this share of the slower profile, checked like any other profile."""
-    at = _passing(slow.on.limits)
+    at = _passing(slow.on)
     at.x[:], at.u[:] = (1.0 - share) * fast.to.x + share * slow.to.x, (1.0 - share) * fast.to.u + share * slow.to.u
     at.moved[:] = True
     to = Checked._make(map(np.array, slow.to))
-    status = check(slow.on.limits, at, to)
+    status = check(slow.on, at, to)
     assert status == 0  # both are feasible, and so is everything between them
-    if path.move.rough:
-        _look_closer_at_the_ends(path, slow.on, to)
-    return _Profile(slow.on, slow.refinements, to)
+    if slow.path.move.rough:
+        _look_closer_at_the_ends(slow.path, slow.on, to)
+    return replace(slow, to=to)
 
 
 # -- the new motion ----------------------------------------------------------------------------------
@@ -446,22 +436,21 @@ def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _
 class _Timed:
     """The moves in sequence, each from its own start time; the arm is at rest between them."""
 
-    paths: list[LimitedPath]
     profiles: list[_Profile]
     begins: Array  # start time of each move, in the new time
     duration: float
 
     def __call__(self, time: Array) -> tuple[Array, Array, Array]:
-        which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.paths) - 1)
-        states = np.empty((3, len(time), self.paths[0].arm.n))
+        which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.profiles) - 1)
+        states = np.empty((3, len(time), self.profiles[0].path.arm.n))
         for k in np.unique(which):
             mine = which == k
             states[:, mine] = self._move(int(k), time[mine] - self.begins[k])
         return states[0], states[1], states[2]
 
     def _move(self, k: int, time: Array) -> tuple[Array, Array, Array]:
-        path, profile = self.paths[k], self.profiles[k]
-        end = profile.to.t[-1]
+        profile = self.profiles[k]
+        path, end = profile.path, profile.to.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
         # a time that rounding moved off a grid point is taken to be that point: the interval that begins there applies
@@ -480,17 +469,15 @@ class _Timed:
         return q, qd, qdd
 
 
-def _trajectory(
-    motion: Trajectory, paths: list[LimitedPath], profiles: list[_Profile], stops: list[Stop], smoothing: float
-) -> Trajectory:
+def _trajectory(motion: Trajectory, profiles: list[_Profile], stops: list[Stop], smoothing: float) -> Trajectory:
     begins, now, was = [], 0.0, 0.0
-    for path, profile in zip(paths, profiles, strict=True):
-        now += sum(stop.dwell for stop in stops if was <= stop.time < path.move.start)
-        was = path.move.start
+    for profile in profiles:
+        now += sum(stop.dwell for stop in stops if was <= stop.time < profile.path.move.start)
+        was = profile.path.move.start
         begins.append(now)
         now += profile.duration
     duration = now + sum(stop.dwell for stop in stops if stop.time >= was)
-    timed = _Timed(paths, profiles, np.array(begins), duration)
+    timed = _Timed(profiles, np.array(begins), duration)
     report = TimeOptimalReport(
         duration=duration,
         duration_before=motion.duration,
@@ -507,11 +494,3 @@ def _trajectory(
     events = events_at(motion.events, lambda t: report.new_time(snapped(t, report.s, near)))
     knots = np.concatenate([report.t, instants_of(events)])
     return Trajectory(duration, motion.n, timed, tuple(knots.tolist()), None, report, motion.notes, events)
-
-
-def _shares(path: LimitedPath, profile: _Profile) -> Array:
-    """The largest share of every limit on each interval."""
-    ends = np.sqrt(np.stack([profile.to.x[:-1], profile.to.x[1:]], axis=1))[:, :, None]
-    limits, n = profile.on.limits, path.arm.n
-    speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
-    return np.concatenate([profile.to.near[:, : path.rows], speeds], axis=1)
