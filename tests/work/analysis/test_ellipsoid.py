@@ -366,3 +366,16 @@ def test_empty_batches_and_nan(redundancy) -> None:
 def test_a_gravity_load_without_limits_is_no_share(name, limits, words):
     arm = da.load(name)
     assert workspace_map(arm, "gravity-load", poses=500, cells=5, limits=limits).words == words
+
+
+@pytest.mark.parametrize(("name", "corners"), [("planar-2r", 4), ("pendulum", 2)])
+def test_corners_of_a_flat_polytope_lie_on_its_boundary(name, corners):
+    """The tip of a planar arm accelerates in a plane or on a line only."""
+    arm = da.load(name)
+    polytope = arm.acceleration_polytope(np.full(arm.n, 0.3), np.ones(arm.n), task="position")
+    vertices = polytope.vertices
+    assert vertices.shape == (corners, 3)
+    assert (
+        polytope.contains(vertices, slack=1e-9).all()
+        and not polytope.contains(1.01 * vertices - 0.01 * polytope.center).any()
+    )

@@ -419,15 +419,17 @@ class Polytope:
         with extra("motion", "the list of corners of a polytope"):
             from scipy.spatial import ConvexHull
 
-        m, n = self.generators.shape
-        if m == 1:
-            reach = np.abs(self.generators).sum()
-            return np.array([self.center - reach, self.center + reach])
-        if m == 2:
-            return self.shadow(np.eye(2))
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=n)))
-        points = self.center + signs @ self.generators.T
-        return points[ConvexHull(points).vertices]
+        G, axes = self.generators, np.eye(len(self.center))
+        U, radii, _ = np.linalg.svd(G, full_matrices=False)
+        rank = int(np.sum(radii > FLAT * radii.max(initial=0.0)))
+        if rank < len(axes):  # a set in a plane or on a line
+            G, axes = U[:, :rank].T @ G, U[:, :rank]
+        if rank < 2:
+            return self.center + np.abs(G).sum() * np.outer([-1.0, 1.0] if rank else [0.0], axes.sum(axis=1))
+        if rank == 2:
+            return self.center + _polygon(G) @ axes.T
+        points = np.array(list(itertools.product((-1.0, 1.0), repeat=G.shape[1]))) @ G.T
+        return self.center + points[ConvexHull(points).vertices] @ axes.T
 
     def shadow(self, P: Array) -> Array:
         """Vertices (k, 2), counterclockwise, of the projection a → P a, P (2, m), onto a plane."""
