@@ -137,3 +137,18 @@ def test_the_view_is_saved_as_a_picture(page_of: PageOf) -> None:
     assert (
         download.value.suggested_filename == "planar-2r.png" and content.startswith(b"\x89PNG") and len(content) > 5000
     )
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_the_arm_stays_in_view_on_small_screens(width: int, page_of: PageOf) -> None:
+    page = page_of("panda", viewport={"width": width, "height": 844}, has_touch=True)
+    for name in ("Positions", "Accelerations"):
+        page.locator(f"details:has(> summary:text-is('{name}'))").evaluate("(each) => { each.open = true; }")
+        box = page.get_by_label(f"{name[:-1]} of panda_joint7, exact")
+        box.evaluate("(each) => each.scrollIntoView({block: 'end'})")
+        page.wait_for_timeout(60)
+        stage, at = page.locator(".stage").bounding_box(), box.bounding_box()
+        assert -1 <= stage["y"] and stage["y"] + stage["height"] <= at["y"] and stage["height"] < 0.4 * 844
+    sizes = "() => [...document.querySelectorAll('input, select')].map((each) => parseFloat(getComputedStyle(each).fontSize))"
+    assert min(page.evaluate(sizes)) >= 16
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
