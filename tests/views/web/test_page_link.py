@@ -148,7 +148,50 @@ def test_the_arm_stays_in_view_on_small_screens(width: int, page_of: PageOf) -> 
         box.evaluate("(each) => each.scrollIntoView({block: 'end'})")
         page.wait_for_timeout(60)
         stage, at = page.locator(".stage").bounding_box(), box.bounding_box()
-        assert -1 <= stage["y"] and stage["y"] + stage["height"] <= at["y"] and stage["height"] < 0.4 * 844
+        assert stage["y"] >= -1 and stage["y"] + stage["height"] <= at["y"] and stage["height"] < 0.4 * 844
     sizes = "() => [...document.querySelectorAll('input, select')].map((each) => parseFloat(getComputedStyle(each).fontSize))"
     assert min(page.evaluate(sizes)) >= 16
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_menus_close_with_escape_and_with_a_click_elsewhere(page_of: PageOf) -> None:
+    page = page_of("planar-2r")
+    menu, opened = page.locator(".stage-menu > summary"), "() => document.querySelector('.stage-menu').open"
+    menu.click()
+    assert page.evaluate(opened)
+    page.get_by_label("Ground").focus()
+    page.keyboard.press("Escape")
+    assert not page.evaluate(opened)
+    menu.click()
+    page.get_by_label("Ground").click()
+    assert page.evaluate(opened)
+    page.get_by_role("heading", name="Joint torques").click()
+    assert not page.evaluate(opened)
+
+
+def test_a_bar_that_is_pointed_at_or_tapped_tells_its_parts(page_of: PageOf) -> None:
+    page, arm = page_of("panda"), da.load("panda")
+    for act in ("hover", "click"):
+        getattr(page.locator(".bar").nth(1), act)()
+        words = page.locator(".bar-detail").inner_text()
+        q = page.evaluate("() => Array.from(dalembert.app.state.q)")
+        assert words.startswith("panda_joint2: ") and "limit 87 N m" in words
+        gravity = float(words.replace("−", "-").split("gravity ")[1].split(",")[0])
+        assert gravity == pytest.approx(arm.gravity_torque(q)[1], rel=1e-3)
+        page.mouse.move(5, 5)
+
+
+def test_a_reaction_of_a_stop_is_said(page_of: PageOf) -> None:
+    page = page_of("panda")
+    page.get_by_role("tab", name="Simulate").click()
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_function("() => dalembert.app.simulation.player.simulation.resting.length", timeout=30_000)
+    page.wait_for_timeout(60)
+    assert "the reaction of" in page.locator(".torques .sentence").inner_text()
+
+
+def test_paper_keeps_legends_and_leaves_out_controls(page_of: PageOf) -> None:
+    page = page_of("planar-2r")
+    page.emulate_media(media="print")
+    assert page.locator(".key i").first.evaluate("(each) => getComputedStyle(each).printColorAdjust") == "exact"
+    assert not page.get_by_role("button", name="Zoom in").is_visible()

@@ -11,7 +11,7 @@ import { makeGlView } from "./gl_view.js";
 import { load } from "./loader.js";
 import { MORE_PANELS } from "./more_panels.js";
 import { motionPanel } from "./motion_panel.js";
-import { playBySpace } from "./page_keys.js";
+import { closeMenus, playBySpace } from "./page_keys.js";
 import { linkState } from "./page_link.js";
 import { Robot } from "./robot.js";
 import { simulationPanel } from "./simulation_panel.js";
@@ -72,6 +72,7 @@ async function start() {
   app.tell();
   linkState(app);
   playBySpace(app);
+  closeMenus();
   /** The torques at a state, by default at the displayed one. @type {(q?: Values | null, qd?: Values | null, qdd?: Values | null) => Float64Array} */
   const inverseDynamics = (q, qd, qdd) =>
     robot.inverseDynamics(q ?? app.state.q, qd ?? app.state.qd, qdd ?? app.state.qdd);

@@ -1,9 +1,26 @@
-// The space bar plays or pauses what the open tab shows: the simulation or the motion.
+// Keys of the whole page: the space bar plays or pauses the simulation or the motion of the open tab, and Esc closes menus.
 
 /** @import { App } from "./app.js" */
 /** @import { MotionPanel } from "./motion_panel.js" */
 
 const OWN_SPACE = "button, input, select, textarea, summary, a, [role=slider], [role=tab]"; // elements that use the key
+
+/** A menu closes with Esc, and with a click or a focus elsewhere. */
+export function closeMenus() {
+  const menus = () =>
+    /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details.stage-menu[open]"));
+  for (const kind of ["pointerdown", "focusin"])
+    addEventListener(kind, ({ target }) => {
+      for (const menu of menus()) if (!menu.contains(/** @type {Node} */ (target))) menu.open = false;
+    });
+  addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    for (const menu of menus()) {
+      menu.open = false;
+      menu.querySelector("summary")?.focus();
+    }
+  });
+}
 
 /** @param {App} app */
 export function playBySpace(app) {

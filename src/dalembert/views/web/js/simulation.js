@@ -89,6 +89,15 @@ export class Simulation {
     return [0, 1, 2].map((k) => (pull ? pull.wrench[k] - wrench[k] : 0));
   }
 
+  /** The names of joints that rest on a stop. @returns {string[]} */
+  get resting() {
+    const { q, qd, robot } = this;
+    const held = robot.joints.filter(
+      ({ lower, upper }, k) => this.stops && qd[k] === 0 && (q[k] === lower || q[k] === upper),
+    );
+    return held.map(({ name }) => name);
+  }
+
   /** Takes steps of h (s) until the given time, a failure, or the end of the computing time. @param {number} until @param {number} h
    * @param {() => boolean} [goes] @returns {boolean} whether the time is reached */
   advance(until, h, goes = () => true) {

@@ -2,6 +2,7 @@
 import { brief, el, fixed, jointLabel, svgEl } from "./dom.js";
 import { CAUSES } from "./robot.js";
 import { axisTicks } from "./ticks.js";
+import { listedNames } from "./wording.js";
 
 /** @import { App } from "./app.js" */
 
@@ -26,8 +27,17 @@ export function torquePanel(app) {
   const rows = app.robot.joints.map((joint, k) => barRow(joint.name, app.robot.labels[k]));
   const body = el("div", { class: "bars", role: "list" }, ...rows.map((row) => row.element));
   const said = el("p", { class: "sentence", "aria-live": "polite" });
+  // the parts of the bar that is pointed at or tapped, in numbers
+  const detail = el("p", { class: "soft bar-detail" });
+  let pointed = -1;
+  const point = (/** @type {Event} */ event) => {
+    const row = event.target instanceof Element ? event.target.closest(".bar") : null;
+    pointed = rows.findIndex(({ element }) => element === row);
+    detail.textContent = pointed < 0 ? "" : rows[pointed].element.ariaLabel;
+  };
+  for (const kind of ["pointerover", "click"]) body.addEventListener(kind, point);
   const scales = el("p", { class: "soft bar-scale" });
-  panel.append(el("h2", {}, "Joint torques"), key, body, scales, said);
+  panel.append(el("h2", {}, "Joint torques"), key, body, detail, scales, said);
   app.onChange(() => {
     const { q, qd, qdd } = app.state;
     const terms = app.robot.torqueTerms(q, qd, qdd);
@@ -54,6 +64,12 @@ export function torquePanel(app) {
           `${joint.name} needs ${brief(terms.total[k])} ${unit}, but its limit is ${brief(joint.effort)} ${unit}`,
         );
     });
+    if (pointed >= 0) detail.textContent = rows[pointed].element.ariaLabel;
+    const resting = app.busy === "simulation" ? (app.simulation?.player.simulation.resting ?? []) : [];
+    if (resting.length)
+      beyond.push(
+        `the torque of ${listedNames(resting)} includes the reaction of ${resting.length > 1 ? "their stops" : "its stop"}`,
+      );
     said.textContent = beyond.length ? `${beyond.join("; ")}.` : "";
   }, panel);
   return panel;
@@ -118,7 +134,7 @@ function barRow(name, label) {
     );
     element.setAttribute(
       "aria-label",
-      `${name}: ${brief(sum)} ${unit}; ${causes}${limit === null ? "" : `; limit ${brief(limit)}`}`,
+      `${name}: ${brief(sum)} ${unit}; ${causes}${limit === null ? "" : `; limit ${brief(limit)} ${unit}`}`,
     );
   };
   return { element, draw };
