@@ -270,6 +270,7 @@ def test_bad_file_is_refused_and_the_page_stays_as_it_is(
 def test_motions_are_made_between_postures_and_within_limits(page_of: Callable[..., Any]) -> None:
     arm = da.load("panda")
     page = opened(page_of("panda"))
+    page.get_by_text("Create a motion", exact=True).click()
     page.evaluate("(q) => window.dalembert.app.change({ q })", PANDA_FROM.tolist())
     page.get_by_role("button", name="Create the motion").click()
     assert "Set the postures From" in page.get_by_role("alert").inner_text()

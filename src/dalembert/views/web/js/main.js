@@ -61,7 +61,8 @@ async function start() {
       [...PANELS, ...MORE_PANELS].map(([id, title, make]) => [id, title, make(app)]),
       (id) => {
         const motion = /** @type {MotionPanel | undefined} */ (app.panels.motion);
-        if (id === "motion" && app.busy === null) motion?.player.seek(motion.player.t); // the arm at the cursor
+        // the arm at the cursor, unless its postures are about to make a motion
+        if (id === "motion" && app.busy === null && !motion?.maker.open) motion?.player.seek(motion.player.t);
         app.changed();
       },
     ),

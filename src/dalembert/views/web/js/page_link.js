@@ -81,7 +81,7 @@ export function showState(app, text) {
 
 /** Shows the state of the address, and writes the later states into it, except in a frame without an address. @param {App} app */
 export function linkState(app) {
-  if (!/^(https?|file):$/.test(location.protocol)) return;
+  if (location.protocol === "about:") return;
   if (location.hash.length > 1) showState(app, location.hash.slice(1));
   let waiting = 0;
   const write = () => {

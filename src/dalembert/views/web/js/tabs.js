@@ -5,6 +5,7 @@ import { el } from "./dom.js";
 export function tabs(panels, onShow) {
   const list = el("div", { role: "tablist", class: "tablist", "aria-label": "Panels" });
   const element = el("div", { class: "tabs" }, list);
+  let shown = -1;
   /** @param {number} chosen @param {boolean} [focus] */
   const select = (chosen, focus = false) => {
     panels.forEach((_, k) => {
@@ -14,7 +15,8 @@ export function tabs(panels, onShow) {
       if (k === chosen && focus) tab.focus();
       /** @type {HTMLElement} */ (element.children[k + 1]).hidden = k !== chosen;
     });
-    onShow(panels[chosen][0]);
+    if (chosen !== shown) onShow(panels[chosen][0]);
+    shown = chosen;
   };
   panels.forEach(([id, title, content], k) => {
     list.append(
