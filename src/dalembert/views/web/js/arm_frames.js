@@ -25,7 +25,8 @@ import {
  */
 
 /** The radius of the first joint's cylinder, as a share of the reach. */
-export const JOINT_SIZE = 0.054;
+const JOINT_SIZE = 0.054;
+const JOINT_TO_LINK = 0.4; // largest radius of a joint, relative to the mean length of the links
 
 /** A placement with the translation given by the robot's current lengths. @param {Robot} robot @param {Numbers} placement @param {number} at index in the lengths */
 function placedNow(robot, placement, at) {
@@ -66,8 +67,9 @@ export function upOf(robot) {
 /**
  * Viewing parameters of an arm.
  * @param {Robot} robot
- * @returns {{up: number[], facing: number[] | null, centre: number[], radius: number, reach: number, floor: number, hangs: boolean}}
+ * @returns {{up: number[], facing: number[] | null, centre: number[], radius: number, reach: number, size: number, floor: number, hangs: boolean}}
  *   facing: the normal of a vertical plane in which the arm moves; reach: the largest distance of its points from the base (m);
+ *   size: the radius of a joint at the base, as it is drawn (m);
  *   floor: the height of the ground along up (m); hangs: whether the arm swings below its base
  */
 export function fitOf(robot) {
@@ -86,12 +88,13 @@ export function fitOf(robot) {
     }
   }
   reach = Math.max(reach, ...points.map((p) => length3(minus3(p, base))), 1e-3);
+  const size = jointSize(robot, start, reach);
   const height = dot3(base, up);
   const hangs = facing !== null && lowest < height - 0.05 * reach;
   const floor = hangs
     ? Math.min(height - 1.12 * (height - lowest), lowest)
     : Math.min(0, height, lowestShape(robot, up)) -
-      (robot.data.shapes?.length ? 0 : footing(start, up, height, reach));
+      (robot.data.shapes?.length ? 0 : footing(start, up, height, size));
   const { centre, radius } = ballOf(hangs ? [...points, along3(base, -0.45 * (height - floor), up)] : points);
   return {
     up,
@@ -99,6 +102,7 @@ export function fitOf(robot) {
     centre,
     radius: Math.max((hangs ? 1.25 : 1.12) * radius, 0.45 * reach),
     reach,
+    size,
     floor,
     hangs,
   };
@@ -125,14 +129,26 @@ function lowestShape(robot, up) {
   return lowest;
 }
 
-/** Distance of the ground below a base whose joints are level with it, so that the joints stand on the ground (m). @param {Frames} frames @param {Numbers} up @param {number} height @param {number} reach */
-function footing({ seats, axes }, up, height, reach) {
+/** The radius of a joint at the base (m): a share of the reach, but less for many short links. @param {Robot} robot @param {Frames} frames @param {number} reach */
+function jointSize(robot, { seats }, reach) {
+  const at = seats.map((seat) => columnOf(seat, 3));
+  const long = robot.data.bodies
+    .map((/** @type {any} */ { parent }, /** @type {number} */ i) =>
+      parent < 0 ? 0 : length3(minus3(at[i], at[parent])),
+    )
+    .filter((/** @type {number} */ length) => length > 1e-6 * reach);
+  const mean = long.reduce((/** @type {number} */ sum, /** @type {number} */ x) => sum + x, 0) / long.length;
+  return Math.min(JOINT_SIZE * reach, long.length ? JOINT_TO_LINK * mean : Infinity);
+}
+
+/** Distance of the ground below a base whose joints are level with it, so that the joints stand on the ground (m). @param {Frames} frames @param {Numbers} up @param {number} height @param {number} size of a joint */
+function footing({ seats, axes }, up, height, size) {
   const depths = seats.map((seat, i) => {
     const upright = Math.abs(dot3(axes[i], up));
-    const half = reach * JOINT_SIZE * (1.15 * upright + Math.sqrt(Math.max(0, 1 - upright * upright)));
+    const half = size * (1.15 * upright + Math.sqrt(Math.max(0, 1 - upright * upright)));
     return height - dot3(columnOf(seat, 3), up) + half;
   });
-  return Math.max(...depths.filter((depth) => depth < 2.5 * JOINT_SIZE * reach), 0);
+  return Math.max(...depths.filter((depth) => depth < 2.5 * size), 0);
 }
 
 /** @param {Frames} frames */

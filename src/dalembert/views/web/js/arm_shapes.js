@@ -1,7 +1,7 @@
 // Simple shapes for an arm from its kinematics: links as capsules, revolute joints as cylinders, prismatic joints as boxes.
 
 import { along3, columnOf, dot3, frameAlong, length3, minus3, times3 } from "./space.js";
-import { JOINT_SIZE, loopPoints } from "./arm_frames.js";
+import { loopPoints } from "./arm_frames.js";
 
 /** @import { Frames } from "./arm_frames.js" */
 /** @import { Colour, Item } from "./items.js" */
@@ -65,11 +65,11 @@ export function kinematicShapes(robot, frames, fit, paint, only) {
 }
 
 /** Radii (m) that decrease from the base to the tip. @param {Robot} robot @param {Fit} fit */
-function taper(robot, { reach }) {
+function taper(robot, { size }) {
   const depths = /** @type {number[]} */ ([]);
   for (const body of robot.data.bodies) depths.push(body.parent >= 0 ? depths[body.parent] + 1 : 1);
   const deepest = Math.max(...depths, 1);
-  const radius = (/** @type {number} */ depth) => (reach * JOINT_SIZE * (1 - 0.44 * (depth / deepest))) / 1.5;
+  const radius = (/** @type {number} */ depth) => (size * (1 - 0.44 * (depth / deepest))) / 1.5;
   return {
     base: radius(0),
     body: depths.map(radius),
@@ -112,7 +112,7 @@ function slide(seat, to, axis, radius, paint) {
 }
 
 /** The support of the arm: a foot, or a post behind an arm that swings below its base. @param {Numbers} base @param {Fit} fit @param {number} radius @param {Paint} paint @returns {Item[]} */
-function pedestal(base, { up, floor, facing, hangs, reach }, radius, paint) {
+function pedestal(base, { up, floor, facing, hangs, size }, radius, paint) {
   const height = dot3(base, up) - floor;
   if (facing && hangs) {
     const back = along3(base, -3.2 * radius, facing);
@@ -123,7 +123,7 @@ function pedestal(base, { up, floor, facing, hangs, reach }, radius, paint) {
       cylinder(along3(foot, 0.2 * radius, up), up, 3.4 * radius, 0.5 * radius, paint("--joint")),
     ];
   }
-  if (height > 2.5 * JOINT_SIZE * reach) return [];
+  if (height > 2.5 * size) return [];
   const foot = along3(base, -height, up);
   return [
     cylinder(along3(foot, 0.3 * radius, up), up, 2.4 * radius, 0.6 * radius, paint("--joint")),
