@@ -199,6 +199,6 @@ def test_paper_keeps_legends_and_leaves_out_controls(page_of: PageOf) -> None:
 
 def test_joints_of_a_chain_of_many_short_links_do_not_hide_each_other(page_of: PageOf) -> None:
     row = {"a": 0.1, "mass": 1.0, "com": [0.05, 0, 0], "inertia": 0.01 * np.eye(3)}
-    page = page_of(da.from_dh([row] * 12, name="chain"))
-    assert page.evaluate("() => dalembert.app.stage.fit.size") == pytest.approx(0.04)
+    page = page_of(da.from_dh([row] * 20, name="chain"))
+    assert page.evaluate("() => dalembert.app.stage.fit.size") <= 0.4 * 0.1 * (1 + 1e-9)
     assert page_of("panda").evaluate("() => dalembert.app.stage.fit.size") == pytest.approx(0.054 * 0.96, rel=0.3)
