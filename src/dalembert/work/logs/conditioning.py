@@ -142,25 +142,14 @@ class Conditioned:
 
         A few outputs at a time are computed as one product with a matrix of shifted copies of the low-pass.
         """
-        reach, shifted = self.reach, self._shifted
-        if not reach and len(at):
+        if not self.reach and len(at):
             return rows[:, at[0] : at[-1] + 1 : self.every]
-        passed = np.empty((len(rows), len(at)))
-        for start, first in zip(range(0, len(at), SHIFTS), at[::SHIFTS].tolist(), strict=True):
-            count = min(SHIFTS, len(at) - start)
-            length = 2 * reach + 1 + (count - 1) * self.every
-            window = rows[:, first - reach : first - reach + length]
-            np.matmul(window, shifted[:length, :count], out=passed[:, start : start + count])
+        weights, passed = shifted(self.kernel, self.every), np.empty((len(rows), len(at)))
+        for start in range(0, len(at), SHIFTS):
+            some = at[start : start + SHIFTS]
+            span = rows[:, some[0] - self.reach : some[-1] + self.reach + 1]
+            np.matmul(span, weights[: span.shape[1], : len(some)], out=passed[:, start : start + len(some)])
         return passed
-
-    @cached_property
-    def _shifted(self) -> Array:
-        """The low-pass in each of ``SHIFTS`` columns, each shifted down by ``every`` samples."""
-        length = 2 * self.reach + 1
-        columns = np.zeros((length + (SHIFTS - 1) * self.every, SHIFTS))
-        for k in range(SHIFTS):
-            columns[k * self.every : k * self.every + length, k] = self.kernel
-        return columns
 
     def blocks(self) -> Iterator[tuple[Stretch, NDArray[np.intp]]]:
         """(samples to compute, indices of the kept ones among them), one bounded block at a time."""
@@ -202,6 +191,14 @@ class Conditioned:
     def tau(self) -> Array:
         """Measured torques at the kept instants, low-passed."""
         return self.thinned(lambda piece: piece.tau)
+
+
+def shifted(window: Array, every: int) -> Array:
+    """A window in each of ``SHIFTS`` columns, each shifted down by ``every`` samples."""
+    columns = np.zeros((len(window) + (SHIFTS - 1) * every, SHIFTS))
+    for k in range(SHIFTS):
+        columns[k * every : k * every + len(window), k] = window
+    return columns
 
 
 def condition(

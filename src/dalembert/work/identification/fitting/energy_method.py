@@ -26,11 +26,9 @@ from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.evidence import Evidence
-from dalembert.work.logs.conditioning import Conditioned, Stretch
+from dalembert.work.logs.conditioning import SHIFTS, Conditioned, Stretch, shifted
 
 HALF = 1.5  # half the width of a window, in periods of the cut-off
-AT_ONCE = 8  # windows integrated by one matrix product
 BLOCK = 4096  # samples per block of columns, or four windows if that is more
 STORED = (*INERTIAL, "Im")  # parameters of a joint, in the order of Arm.energy_regressors
 
@@ -67,19 +65,6 @@ def energy_equations(base: BaseParameters, ready: Conditioned) -> tuple[Array, A
     return E, e, t
 
 
-def energy_evidence(base: BaseParameters, ready: Conditioned) -> Evidence:
-    """The evidence of all energy equations, in the form of a single joint on which every parameter acts."""
-    E, e, _ = energy_equations(base, ready)
-    return Evidence.of_equations([E], [e])
-
-
-def energy_residuals(base: BaseParameters, ready: Conditioned, values: Array) -> list[Array]:
-    """e − E π_b (W) of the windows of every stretch of the log that is long enough."""
-    E, e, t = energy_equations(base, ready)
-    ends = np.flatnonzero(np.abs(np.diff(t)) > 1.5 * ready.every / ready.rate) + 1
-    return np.split(e - E @ values, ends) if len(e) else []
-
-
 def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, Array, Array]]:
     """E, e and t for a bounded number of windows at a time."""
     columns = PowerColumns(base)
@@ -101,15 +86,12 @@ def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, A
 
 def _integrals(x: Array, w: Array, at: NDArray[np.intp], every: int) -> Array:
     """Σ w x of samples x (N, C) around some samples, ``every`` apart: (len(at), C)."""
-    half = len(w) // 2
-    shifted = np.zeros((AT_ONCE, len(w) + (AT_ONCE - 1) * every))
-    for k in range(AT_ONCE):
-        shifted[k, k * every : k * every + len(w)] = w
-    out = np.empty((len(at), x.shape[1]))
-    for start in range(0, len(at), AT_ONCE):
-        some = at[start : start + AT_ONCE]
+    half, out = len(w) // 2, np.empty((len(at), x.shape[1]))
+    weights = np.ascontiguousarray(shifted(w, every).T)
+    for start in range(0, len(at), SHIFTS):
+        some = at[start : start + SHIFTS]
         span = x[some[0] - half : some[-1] + half + 1]
-        out[start : start + len(some)] = shifted[: len(some), : len(span)] @ span
+        out[start : start + len(some)] = weights[: len(some), : len(span)] @ span
     return out
 
 

@@ -14,8 +14,8 @@ S 7.4, from the last joint to the first, can use its equations directly.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.per_joint import per_joint
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import joint_ranges
+from dalembert.work.identification.fitting.joint_columns import EquationColumns
 from dalembert.work.logs.conditioning import Conditioned, Stretch
 from dalembert.work.logs.scipy_package import scipy
 
@@ -40,19 +41,6 @@ HELD = 4.0  # numbers per sample and joint, as in the log itself: largest size o
 BLOCKS = 40  # of time, for errors from leaving one out
 FINE = 3  # parts of each of them, at which moving blocks may begin
 PER_BLOCK = 8  # minimum number of kept samples per block
-
-
-class EquationColumns(Protocol):
-    """Columns of the joints' equations: for each joint their numbers, and its part of the rows of a block."""
-
-    @property
-    def columns(self) -> Sequence[NDArray[np.intp]]: ...
-
-    @property
-    def parts(self) -> Sequence[slice]: ...
-
-    def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples) for states (samples, n)."""
 
 
 @record
@@ -177,7 +165,7 @@ class LogEquations:
         labels, columns = self.segments if labels is None else labels, self.columns.columns
         count = int(labels.max(initial=0)) + 1
         R = [[np.zeros((len(x) + 2, len(x) + 2), order="F") for _ in range(count)] for x in columns]
-        rows = np.zeros((len(R), count))
+        rows, extended = np.zeros((len(R), count)), scipy.linalg.lapack.dtpqrt
         for block in self:
             factors = np.where(block.moving, 1.0, self.rests.factor).T
             if weights is not None:
@@ -186,7 +174,8 @@ class LogEquations:
             for j, part in enumerate(self.columns.parts):
                 equations = np.vstack([block.rows[part], -block.slope[j], block.tau[j]]) * factors[j]
                 for label, some in runs:
-                    R[j][label] = _extended(R[j][label], equations[:, some].T)
+                    panel, new = min(PANEL, len(equations)), equations[:, some].T
+                    R[j][label] = extended(0, panel, R[j][label], new, overwrite_a=True, overwrite_b=True)[0]
                     rows[j, label] += np.count_nonzero(block.moving[some, j])
             step("regressor", block.at.stop / self.ready.count)
         return Evidence(tuple(map(np.array, R)), tuple(columns), rows, size)
@@ -198,11 +187,6 @@ def runs_of_equal(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
     for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
         if end > start:
             yield int(labels[start]), slice(int(start), int(end))
-
-
-def _extended(R: Array, equations: Array) -> Array:
-    """The triangle R extended by more equations."""
-    return scipy.linalg.lapack.dtpqrt(0, min(PANEL, len(R)), R, equations, overwrite_a=True, overwrite_b=True)[0]
 
 
 @brief
@@ -277,10 +261,6 @@ class Evidence:
     def count(self) -> int:
         """The number of blocks of time."""
         return self.rows.shape[1]
-
-    def with_lag(self, lag: float) -> Evidence:
-        """The same equations with another compensated lag."""
-        return replace(self, lag=lag)
 
     @cached_property
     def joints(self) -> tuple[TriangularSystem, ...]:

@@ -251,7 +251,7 @@ class _LogFit:
         evidence, lag = equations.gathered(base.rank, step=self.step), self.lag
         if lag is None:
             lag = torque_lag(base, evidence)
-            evidence, equations = evidence.with_lag(lag), equations.of(self.ready.earlier_torques(lag))
+            evidence, equations = replace(evidence, lag=lag), equations.of(self.ready.earlier_torques(lag))
         return FitProblem(base, equations, evidence, lag, self.lag is None, self.estimator, self.belief, loaded)
 
     def parameters(self, rotor: bool) -> tuple[ParameterSet, list[str]]:

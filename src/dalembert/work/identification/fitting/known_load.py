@@ -18,7 +18,7 @@ from dalembert.robot.model.inertia import Inertia, ten_parameters
 from dalembert.robot.model.placement import Placement
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns
 from dalembert.work.identification.fitting.evidence import Evidence, LogEquations, RestWeights
-from dalembert.work.identification.fitting.joint_columns import parts_of
+from dalembert.work.identification.fitting.joint_columns import EquationColumns
 from dalembert.work.identification.fitting.parameter_set import WIDTH
 from dalembert.work.identification.fitting.physical_consistency import BASIS, ten_of
 from dalembert.work.logs.conditioning import Conditioned
@@ -73,16 +73,14 @@ def point_mass(mass: float, com: Array) -> Array:
     return np.array([mass, *(mass * com), *I[np.triu_indices(3)]])
 
 
-class LoadedColumns:
+class LoadedColumns(EquationColumns):
     """The columns of base parameters and, after them, those of a body at the tip, for every joint."""
 
     def __init__(self, base: BaseParameters) -> None:
         self.arm, self.own, self.load = base.parameters.arm, base.joint_columns, TipLoad(base.parameters.arm)
         self.columns = [np.append(columns, base.rank + np.arange(10)) for columns in self.own.columns]
-        self.parts = parts_of(self.columns)
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples)."""
         own, held = self.own.rows(q, qd, qdd, temperature), self.load.regressor(q, qd, qdd)
         return np.vstack([x for j, part in enumerate(self.own.parts) for x in (own[part], held[:, j].T)])
 

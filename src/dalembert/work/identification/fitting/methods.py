@@ -17,7 +17,7 @@ from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, showing_states
 from dalembert.work.identification.fitting.covariance import BlockFit
-from dalembert.work.identification.fitting.energy_method import energy_evidence, energy_residuals
+from dalembert.work.identification.fitting.energy_method import energy_equations
 from dalembert.work.identification.fitting.evidence import Evidence, LogEquations
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.known_load import KnownLoad, gain_equations, moments_shown, point_mass
@@ -156,7 +156,8 @@ def sequential(problem: FitProblem) -> MethodFit:
 
 def energy(problem: FitProblem) -> MethodFit:
     base, ready = problem.base, problem.ready
-    evidence = energy_evidence(base, ready)
+    E, e, t = energy_equations(base, ready)
+    evidence = Evidence.of_equations([E], [e])  # of a single joint on which every parameter acts
     estimate = lsq.determined(evidence, base.values, problem.fixed, 0)
     free = base.rank - len(estimate.fixed)
     periods = round(evidence.together().rows * ready.every / ready.rate * ready.cutoff)
@@ -167,7 +168,8 @@ def energy(problem: FitProblem) -> MethodFit:
             f"method='energy' is inaccurate with fewer than {PERIODS * free:g}; log a longer motion without repetition, give a "
             "prior, or use method='weighted'"
         )
-    residuals = tuple(energy_residuals(base, ready, estimate.values))
+    gaps = np.flatnonzero(np.abs(np.diff(t)) > 1.5 * ready.every / ready.rate) + 1
+    residuals = tuple(np.split(e - E @ estimate.values, gaps))
     return MethodFit(estimate, replace(problem, evidence=evidence), warnings=tuple(doubts), residuals=residuals)
 
 
