@@ -267,7 +267,13 @@ def smoothed(log: Log, cutoff: float, fewer: int = 1) -> tuple[list[Stretch], li
     stretches, notes = even_stretches(log, step, GAP / cutoff)
     rate = 1.0 / step / fewer
     moving = [filtered_states(thinned(samples, 1.0 / step, fewer), rate, cutoff) for samples in stretches]
-    return with_rests(moving, rate, cutoff), notes
+    if not moving:
+        return [], notes
+    period = max(2, round(rate / cutoff))
+    speeds = rest_speeds(
+        [stretch.qd for stretch in moving], period
+    )  # noise and speeds are estimated from all stretches
+    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in moving], notes
 
 
 def thinned(log: Log, rate: float, every: int) -> Log:
@@ -276,15 +282,6 @@ def thinned(log: Log, rate: float, every: int) -> Log:
         return log
     smooth = log.mapped(lambda x: low_pass(x, rate, 0.4 * rate / every), "q", "qd", "tau")
     return smooth.rows(slice(None, None, every))
-
-
-def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
-    """The stretches of a log with the rests of their joints; noise and speeds are estimated from all of them."""
-    if not stretches:
-        return []
-    period = max(2, round(rate / cutoff))
-    speeds = rest_speeds([stretch.qd for stretch in stretches], period)
-    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in stretches]
 
 
 def automatic_cutoff(log: Log) -> float:
@@ -312,12 +309,6 @@ def bandwidth(f: Array, power: Array, share: float, most: float) -> float | None
     return float(min(max(at), most * float(np.median(at)))) if at else None
 
 
-def above_noise(power: Array) -> Array:
-    """Power (K, n) less three times its noise floor, which the highest quarter of the frequencies shows."""
-    floor = np.median(power[3 * len(power) // 4 :], axis=0) / np.log(2)
-    return np.asarray(np.clip(power - 3 * floor, 0, None))
-
-
 def runs_of(log: Log, step: float) -> list[NDArray[np.intp]]:
     """The rows of each run: between two, time goes back or many samples are missing; ``step`` is the usual one (s)."""
     steps = np.diff(log.t)
@@ -340,7 +331,11 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
         even = np.interp(t, log.t[rows], x[rows, j])
         f, column = scipy.signal.periodogram(even, rate, "hann", detrend="linear")
         columns.append(column)
-    power = above_noise(np.column_stack(columns))
+    power = np.column_stack(columns)
+    floor = np.median(power[3 * len(power) // 4 :], axis=0) / np.log(
+        2
+    )  # which the highest quarter of the frequencies shows
+    power = np.clip(power - 3 * floor, 0, None)
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
 
 

@@ -19,9 +19,8 @@ from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.covariance import BlockFit
 from dalembert.work.identification.fitting.energy_method import energy_equations
 from dalembert.work.identification.fitting.evidence import Evidence, LogEquations
-from dalembert.work.identification.fitting.fit_options import EstimatorOptions
+from dalembert.work.identification.fitting.fit_options import EstimatorOptions, is_consistent
 from dalembert.work.identification.fitting.known_load import KnownLoad, gain_equations, moments_shown, point_mass
-from dalembert.work.identification.fitting.physical_consistency import Belief
 from dalembert.work.identification.fitting.result import correlation_times, make_run, relative
 from dalembert.work.logs.conditioning import Conditioned
 
@@ -39,7 +38,6 @@ class FitProblem:
 
     lag      delay of the torques behind the states (s), compensated in both
     lagging  whether it was estimated, so that its uncertainty counts
-    belief   the assumptions of a physically consistent fit
     loaded   a run with a known payload, for total least squares
     """
 
@@ -49,7 +47,6 @@ class FitProblem:
     lag: float
     lagging: bool
     estimator: EstimatorOptions
-    belief: Belief | None = None
     loaded: KnownLoad | None = None
 
     @property
@@ -65,7 +62,7 @@ class FitProblem:
     def fixed(self, evidence: Evidence, noise: Array | None = None) -> tuple[int, ...]:
         """The columns that some equations do not determine or, with ``noise`` (n,), determine so poorly that their errors
         exceed the measured torques."""
-        if noise is None or self.belief is not None:
+        if noise is None or is_consistent(self.estimator):
             return lsq.undetermined(evidence.together(), self.typical)
         size = float(np.sqrt(np.mean(self.ready.tau**2)))
         unit = evidence.together(1.0 / np.maximum(noise, 1e-12 * size))
@@ -162,7 +159,7 @@ def energy(problem: FitProblem) -> MethodFit:
     free = base.rank - len(estimate.fixed)
     periods = round(evidence.together().rows * ready.every / ready.rate * ready.cutoff)
     doubts = []
-    if periods < PERIODS * free and problem.belief is None:
+    if periods < PERIODS * free and not is_consistent(problem.estimator):
         doubts.append(
             f"{ready.log.source}: the log has at most {periods} independent energy balances for {free} parameters, and "
             f"method='energy' is inaccurate with fewer than {PERIODS * free:g}; log a longer motion without repetition, give a "

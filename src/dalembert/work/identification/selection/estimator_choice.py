@@ -21,9 +21,8 @@ from dalembert.work.identification.fitting.base_parameters import base_parameter
 from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.methods import levels
-from dalembert.work.identification.fitting.model_parameters import belief_of
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
-from dalembert.work.identification.fitting.physical_consistency import Belief, ConsistentProblem
+from dalembert.work.identification.fitting.physical_consistency import ConsistentProblem
 from dalembert.work.identification.fitting.result import correlation_times, make_run
 from dalembert.work.identification.fitting.robust import CORNER, robust_scale, row_weights
 from dalembert.work.identification.selection.crossvalidation import (
@@ -106,10 +105,11 @@ class EstimatorStudy:
             words = f"physically consistent links with the arm's own as a prior ({100 * deviation:g} %)"
             consistent[words] = replace(possible, prior=arm, prior_deviation=deviation)
         for words, options in consistent.items():
-            problem = ConsistentProblem(self.base, belief_of(options) or Belief(), sizes)
+            problem = ConsistentProblem(self.base, options, sizes)
 
             def solve(N: Array, problem: ConsistentProblem = problem) -> Array:
-                return problem.base_values(*_triangle(N))
+                root, V, d = _spectrum(N[:-1, :-1])  # (R, z) with RᵀR = YᵀY and Rᵀz = Yᵀτ
+                return problem.base_values(root[:, None] * V.T * d, (V.T @ (N[:-1, -1] / d)) / root)
 
             out.append(Estimator(words, options, correlated, solve))
         if (robust := self._robust()) is not None:
@@ -191,12 +191,6 @@ class EstimatorStudy:
         if believing and self._on_log(believing[0].estimator) <= (1.0 + FREE) * self._on_log(near[0].estimator):
             return believing[0]  # those after it have stronger priors and fit the log less well
         return near[0]
-
-
-def _triangle(N: Array) -> tuple[Array, Array]:
-    """(R, z) with RᵀR = YᵀY and Rᵀz = Yᵀτ, from eigenvectors with columns of length one."""
-    root, V, d = _spectrum(N[:-1, :-1])
-    return root[:, None] * V.T * d, (V.T @ (N[:-1, -1] / d)) / root
 
 
 def _spectrum(A: Array) -> tuple[Array, Array, Array]:
