@@ -22,7 +22,7 @@ from dalembert.errors import DalembertError
 from dalembert.work.closed_loop.loop_motion import LoopMotion, LoopSimulation
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.covariance import BlockFit
-from dalembert.work.identification.fitting.evidence import BLOCKS, FINE, Evidence, TriangularSystem
+from dalembert.work.identification.fitting.evidence import BLOCKS, FINE, Evidence, TriangularSystem, column_lengths
 
 ROUNDS = 40  # maximum
 CONVERGED = 0.1  # standard deviations: smaller changes of all unknowns end the iteration
@@ -275,8 +275,7 @@ class LoopFit:
 def _own_length(system: TriangularSystem, k: int, fixed: Sequence[int]) -> float:
     """The length of the part of a column that the other free columns cannot stand for; its inverse is a standard deviation."""
     others = [i for i in range(len(system.z)) if i != k and i not in fixed]
-    A, column = system.R[:, others], system.R[:, k]
-    A = A / np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    A, column = system.R[:, others] / column_lengths(system.R[:, others]), system.R[:, k]
     return float(np.linalg.norm(column - A @ np.linalg.lstsq(A, column, rcond=1e-12)[0]))
 
 
@@ -287,8 +286,7 @@ def _change(system: TriangularSystem, x: Array, kept: Array, fixed: tuple[int, .
     change = np.zeros(len(x))
     change[list(fixed)] = (kept - x)[list(fixed)]
     R, right = system.R[:, free], system.z - system.R @ (x + change)
-    size = np.linalg.norm(R, axis=0)
-    size = np.where(size > 0, size, 1.0)
+    size = column_lengths(R)
     rows = np.vstack([R / size, np.sqrt(damping) * np.eye(len(free))])
     change[free] = np.linalg.lstsq(rows, np.append(right, np.zeros(len(free))), rcond=None)[0] / size
     return change

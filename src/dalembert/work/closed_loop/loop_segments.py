@@ -147,15 +147,19 @@ class LoopSegments:
         count = max(FEWEST, round(seconds / float(np.median(np.diff(self.t)))))
         return replace(self, rows=self.rows[:, : count + 1], used=self.used[:, :count])
 
+    def together(self, name: str) -> Array:
+        """A quantity at all samples of the stretches."""
+        return np.concatenate([getattr(stretch, name) for stretch in self.stretches])
+
     @cached_property
     def t(self) -> Array:
         """The times of all samples of the stretches (s)."""
-        return np.concatenate([stretch.t for stretch in self.stretches])
+        return self.together("t")
 
     @cached_property
     def q(self) -> Array:
         """(S, K + 1, n) the measured positions."""
-        return np.concatenate([stretch.q for stretch in self.stretches])[self.rows]
+        return self.together("q")[self.rows]
 
     @cached_property
     def commands(self) -> Array:
@@ -168,8 +172,7 @@ class LoopSegments:
     @cached_property
     def states(self) -> Array:
         """(S, 2n) smoothed positions and velocities at the beginning of every segment."""
-        states = np.concatenate([np.concatenate([stretch.x, stretch.xd], axis=1) for stretch in self.stretches])
-        return states[self.rows[:, 0]]
+        return np.concatenate([self.together("x"), self.together("xd")], axis=1)[self.rows[:, 0]]
 
     @cached_property
     def steps(self) -> Array:

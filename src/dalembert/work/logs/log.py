@@ -7,8 +7,9 @@ arrays. Nothing is filtered here.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -235,21 +236,13 @@ def read_log(
         _to_joint_side(raw, arrays, gears, sides, arm)
     if raw.runs is None:
         return _cleaned(raw, t, arrays, torque_needed, arm)
-    return joined(
-        [
-            _cleaned(run, t[rows], {group: values[rows] for group, values in arrays.items()}, torque_needed, arm)
-            for run, rows in _runs(raw)
-        ]
-    )
-
-
-def _runs(raw: Raw) -> Iterator[tuple[Raw, slice]]:
-    """The runs in a file, one by one, with their rows; notes on all of them go with the first."""
-    assert raw.runs is not None
-    ends = [*(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
-    for start, end in zip([0, *ends], ends, strict=False):
-        source = f"{raw.source}{EPISODE}{raw.runs[start]}"
-        yield replace(raw, source=source, notes=list(raw.notes) if not start else []), slice(start, end)
+    logs, ends = [], [0, *(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
+    for start, end in pairwise(ends):
+        notes = [] if start else list(raw.notes)  # on all runs go with the first
+        run = replace(raw, source=f"{raw.source}{EPISODE}{raw.runs[start]}", notes=notes)
+        own = {group: values[start:end] for group, values in arrays.items()}
+        logs.append(_cleaned(run, t[start:end], own, torque_needed, arm))
+    return joined(logs)
 
 
 def raw_of(

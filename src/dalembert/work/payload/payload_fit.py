@@ -131,7 +131,7 @@ def look_at(arm: Arm, runs: Sequence[tuple[Log, Conditioned]], reading: Mapping[
     """Issue warnings about logs that look inconsistent with their description."""
     for log, ready in runs:
         for sentence in suspicions(arm, log, ready, reading):
-            warnings.warn(sentence, IdentificationWarning, stacklevel=4)
+            warnings.warn(sentence, IdentificationWarning, stacklevel=5)  # one level for the decorator
 
 
 def payload_of(
