@@ -29,11 +29,6 @@ class TimeBelief(NamedTuple):
     deviation: float = 0.0
     fitted: bool = False
 
-    @property
-    def known(self) -> bool:
-        """Whether it is known exactly."""
-        return not (self.deviation or self.fitted)
-
 
 @record
 class LoopUnknowns:
@@ -58,7 +53,7 @@ class LoopUnknowns:
     @cached_property
     def unknown_times(self) -> tuple[str, ...]:
         """The names of the times that are not known exactly."""
-        return tuple(name for name, belief in self.times.items() if not belief.known)
+        return tuple(name for name, belief in self.times.items() if belief.deviation or belief.fitted)
 
     @cached_property
     def assumed(self) -> dict[int, float]:

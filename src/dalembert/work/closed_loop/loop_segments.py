@@ -103,11 +103,12 @@ class LoopSegments:
 
     @classmethod
     def of(
-        cls, arm: Arm, controller: Controller, stretches: Sequence[LoopStretch], held: bool, period: float, parts: int
+        cls, arm: Arm, controller: Controller, stretches: Sequence[LoopStretch], held: bool, period: float, parts: int,
+        count: int = 0,
     ) -> LoopSegments:  # fmt: skip
-        """The segments of some stretches."""
+        """The segments of some stretches, by default of ``LENGTH``."""
         step = float(np.median(np.concatenate([np.diff(stretch.t) for stretch in stretches])))
-        count = max(FEWEST, round(LENGTH / step))
+        count = count or max(FEWEST, round(LENGTH / step))
         rows, used, begins, first = list[Array](), list[Array](), list[bool](), 0
         for stretch in stretches:
             last = first + len(stretch.t) - 1
@@ -136,11 +137,8 @@ class LoopSegments:
     @property
     def whole(self) -> LoopSegments:
         """Each stretch as one segment."""
-        ends = np.cumsum([len(stretch.t) for stretch in self.stretches])
-        starts = ends - [len(stretch.t) for stretch in self.stretches]
-        wanted = starts[:, None] + np.arange(np.max(ends - starts))
-        used = wanted[:, 1:] < ends[:, None]
-        return replace(self, rows=np.minimum(wanted, ends[:, None] - 1), used=used, begins=np.ones(len(ends), bool))
+        longest = max(len(stretch.t) for stretch in self.stretches)
+        return self.of(self.arm, self.controller, self.stretches, self.held, self.period, self.parts, longest - 1)
 
     def first(self, seconds: float) -> LoopSegments:
         """The first samples of every segment."""

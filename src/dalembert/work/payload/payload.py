@@ -231,12 +231,12 @@ def _wrench(
     whole, notes = np.isfinite(values).all(axis=1) & np.isfinite(t), list[str]()
     garbage = garbage_in(t, {"wrench": values})
     if garbage is not None:
-        found = f"{raw.source}: {int(garbage.rows.sum())} of {len(t)} rows of the wrench contain values that no sensor measures "
-        found += f"({garbage.group} reaches {garbage.value:.3g})"
+        bad = f"{raw.source}: {int(garbage.rows.sum())} of {len(t)} rows of the wrench contain values that no sensor measures "
+        bad += f"({garbage.group} reaches {garbage.value:.3g})"
         if garbage.many:
-            raise DalembertError(f"{found}; is it another quantity? Name its column, wrench='NAME' (--wrench NAME)")
+            raise DalembertError(f"{bad}; is it another quantity? Name its column, wrench='NAME' (--wrench NAME)")
         whole &= ~garbage.rows
-        notes.append(f"{found} and were dropped")
+        notes.append(f"{bad} and were dropped")
     if whole.sum() < 10:
         raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench contain valid numbers only")
     return t[whole], values[whole], notes
