@@ -31,10 +31,8 @@ from dalembert.work.simulation.stiffness import closed_loop_pole, friction_pole,
 
 DECAY, SWING = 1.5, 0.5  # largest products of a step with the poles and natural frequencies of the loop
 MOST_PARTS = 32  # more would be needed by friction that is wrong by far, with which the simulation shows an error
-ROUGH, HOPELESS = (
-    0.5,
-    5.0,
-)  # errors of a start relative to the motion within a segment: another is tried, or none converges
+# errors of a start relative to the motion within a segment: another is tried, or none converges
+ROUGH, HOPELESS = 0.5, 5.0
 WRONG_LOOP = 0.3  # unexplained share of the tracking error above which the loop was probably another one
 REACHED = 0.01  # share of the samples at the limit of a drive above which its torque fixes the scale
 

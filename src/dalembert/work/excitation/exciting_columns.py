@@ -70,7 +70,7 @@ class TermColumns:
     """
 
     def __init__(self, parameters: ParameterSet, members: Sequence[tuple[int, Parameter]], slow: Array) -> None:
-        self.parameters, self.members, self.slow = parameters, tuple(members), slow
+        self.arm, self.parameters, self.members, self.slow = parameters.arm, parameters, tuple(members), slow
         if extra := [parameter.name for _, parameter in members if parameter.torque is not None]:
             raise DalembertError(
                 f"'{extra[0]}' is a user-defined column, whose gradient is unknown; motions can be planned for terms and drives only"
@@ -80,11 +80,6 @@ class TermColumns:
                 f"'{warm[0]}' depends on the temperature, which a motion does not control; plan after a fit without 'temperature' "
                 "among its terms"
             )
-
-    @property
-    def arm(self) -> Arm:
-        """The arm that they belong to."""
-        return self.parameters.arm
 
     def laws(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> list[ColumnLaw]:
         """The contribution of each at some states; gradients are those of the smooth columns, with the load held constant."""

@@ -270,7 +270,7 @@ class FitRecord:
         return {
             "format": FORMAT,
             "version": VERSION,
-            **{key: plain(getattr(self, key)) for key in (*_PLAIN, "std")},
+            **{key: plain(x) for key, x in own_fields(FitRecord, self, "std").items() if key not in _TABLES},
             "units": [None if unit is None else {unit.name: _numbers_of(unit)} for unit in self.units],
             "terms": [{"joint": joint, term.name: _numbers_of(term)} for joint, term in self.terms],
             "drives": [{"joints": [drive.i, drive.j], "ratio": drive.ratio} for drive in self.drives],
@@ -288,7 +288,6 @@ class FitRecord:
 
 
 _TABLES = ("units", "terms", "drives", "runs", "source")  # fields that are converted before they are written
-_PLAIN = tuple(entry.name for entry in fields(FitRecord) if entry.name not in _TABLES)
 
 
 def read_fit(path: str | os.PathLike[str]) -> FitRecord:

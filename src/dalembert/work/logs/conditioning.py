@@ -270,9 +270,7 @@ def smoothed(log: Log, cutoff: float, fewer: int = 1) -> tuple[list[Stretch], li
     if not moving:
         return [], notes
     period = max(2, round(rate / cutoff))
-    speeds = rest_speeds(
-        [stretch.qd for stretch in moving], period
-    )  # noise and speeds are estimated from all stretches
+    speeds = rest_speeds([stretch.qd for stretch in moving], period)  # from the noise and speeds of all stretches
     return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in moving], notes
 
 
@@ -332,10 +330,8 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
         f, column = scipy.signal.periodogram(even, rate, "hann", detrend="linear")
         columns.append(column)
     power = np.column_stack(columns)
-    floor = np.median(power[3 * len(power) // 4 :], axis=0) / np.log(
-        2
-    )  # which the highest quarter of the frequencies shows
-    power = np.clip(power - 3 * floor, 0, None)
+    # the highest quarter of the frequencies shows the noise floor
+    power = np.clip(power - 3 * (np.median(power[3 * len(power) // 4 :], axis=0) / np.log(2)), 0, None)
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
 
 

@@ -12,8 +12,7 @@ joints, so half of the variance of every source is common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +21,6 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
-from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns
 from dalembert.work.identification.fitting.evidence import column_lengths
@@ -238,13 +236,6 @@ class GainSource:
 
     name: str
     belief: NormalBelief
-
-
-def has_current(names: set[str], reading: Mapping[str, Any]) -> bool:
-    """Whether a log with these names has currents and no torques, and therefore needs gains."""
-    columns, lower = reading.get("columns") or {}, {name.lower() for name in names}
-    current, torque = (bool(key in columns or lower & set(SIGNALS[key].spellings)) for key in ("current", "tau"))
-    return current and not torque
 
 
 def shared(deviation: Array) -> Array:

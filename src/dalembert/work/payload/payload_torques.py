@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.per_joint import per_joint
+from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
 from dalembert.work.identification.fitting.fit import NOTHING
@@ -47,7 +48,9 @@ def from_torques(
 ) -> Payload:  # fmt: skip
     """The load from a run without and a run with it; ``count`` of its ten parameters are identified."""
     names = set() if isinstance(log, Log) else set(raw_of(log, arm).names)
-    currents = gains is None and payload_gains.has_current(names, reading)
+    columns, lower = reading.get("columns") or {}, {name.lower() for name in names}
+    has_current, has_torque = (key in columns or lower & set(SIGNALS[key].spellings) for key in ("current", "tau"))
+    currents = bool(gains is None and has_current and not has_torque)
     amperes, how = gains is not None or currents, dict(reading)
     if amperes:
         how["gains"] = np.ones(arm.n) if gains is None else gains

@@ -17,8 +17,6 @@ by the joint on which they act need more motion than with the joint torque equat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,30 +56,31 @@ def energy_equations(base: BaseParameters, ready: Conditioned) -> tuple[Array, A
     >>> bool(np.abs(E @ base.values - e).max() < 1e-3 * np.abs(e).max())
     True
     """
-    parts = list(_blocks(base, ready))
-    if not parts:
-        return np.zeros((0, base.rank)), np.zeros(0), np.zeros(0)
-    E, e, t = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return E, e, t
-
-
-def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, Array, Array]]:
-    """E, e and t for a bounded number of windows at a time."""
-    columns = PowerColumns(base)
-    w, slope = window(ready)
-    half = len(w) // 2
-    size = max(1, max(BLOCK, 8 * half) // ready.every)
+    members = [base.parameters.members[k] for k in base.independent]
+    for x in members:
+        if x.loaded or x.torque is not None:
+            why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
+            raise DalembertError(
+                f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; "
+                "remove the term, or use method='weighted'"
+            )
+    stored = np.array([x.unit is None and x.slope is None for x in members], bool)  # inertias of links and rotors
+    (w, slope), parts = window(ready), [(np.zeros((0, base.rank)), np.zeros(0), np.zeros(0))]
+    half, every = len(w) // 2, ready.every
+    size = max(1, max(BLOCK, 8 * half) // every)
     for piece, indices in zip(ready.pieces, ready.kept, strict=True):
         inside = indices[(indices >= half) & (indices < len(piece.t) - half)]
-        for start in range(0, len(inside), size):
+        for start in range(0, len(inside), size):  # a bounded number of windows at a time
             some = inside[start : start + size]
             first = int(some[0]) - half
             part = piece.part(slice(first, int(some[-1]) + half + 1))
-            stored, power = columns(part)
-            E = _integrals(power, w, some - first, ready.every)
-            E[:, columns.stored] = -_integrals(stored, slope, some - first, ready.every)
+            energy, power = _columns(base, stored, part)
+            E = _integrals(power, w, some - first, every)
+            E[:, stored] = -_integrals(energy, slope, some - first, every)
             drive = np.sum(part.tau * part.qd, axis=1, keepdims=True)
-            yield E, _integrals(drive, w, some - first, ready.every)[:, 0], piece.t[some]
+            parts.append((E, _integrals(drive, w, some - first, every)[:, 0], piece.t[some]))
+    E, e, t = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return E, e, t
 
 
 def _integrals(x: Array, w: Array, at: NDArray[np.intp], every: int) -> Array:
@@ -95,37 +94,17 @@ def _integrals(x: Array, w: Array, at: NDArray[np.intp], every: int) -> Array:
     return out
 
 
-class PowerColumns:
-    """The energy stored or the power absorbed per unit of each base parameter.
-
-    stored  (b,) which of them are inertias of links and rotors, whose energy is stored
-    """
-
-    def __init__(self, base: BaseParameters) -> None:
-        self.parameters = base.parameters
-        members = [self.parameters.members[k] for k in base.independent]
-        for x in members:
-            if x.loaded or x.torque is not None:
-                why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
-                raise DalembertError(
-                    f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; "
-                    "remove the term, or use method='weighted'"
-                )
-        self.stored = np.array([x.unit is None and x.slope is None for x in members], bool)
-        self._members = members
-        self._others = [k for k, stored in zip(base.independent, self.stored, strict=True) if not stored]
-
-    def __call__(self, piece: Stretch) -> tuple[Array, Array]:
-        """(N, stored) energies (J), and (N, b) powers (W), which are 0 for the stored ones."""
-        arm, q, qd = self.parameters.arm, piece.q, piece.qd
-        beta_T, beta_U = arm.energy_regressors(q, qd)
-        beta = np.asarray(beta_T, np.float64) + beta_U
-        energies = [
-            0.5 * (qd @ x.drive.row(arm.n)) ** 2 if x.drive is not None else beta[:, x.joint, STORED.index(x.kind)]
-            for x, stored in zip(self._members, self.stored, strict=True) if stored
-        ]  # fmt: skip
-        power = np.zeros((len(q), len(self._members)))
-        if self._others:
-            torques = self.parameters.columns(self._others, q, qd, np.zeros(q.shape), piece.temperature)
-            power[:, ~self.stored] = np.stack([np.sum(torques[k] * qd, axis=1) for k in self._others], axis=1)
-        return np.stack(energies, axis=1) if energies else np.zeros((len(q), 0)), power
+def _columns(base: BaseParameters, stored: NDArray[np.bool_], piece: Stretch) -> tuple[Array, Array]:
+    """Per unit of each base parameter: (N, stored) energies (J), and (N, b) powers (W), which are 0 for the stored ones."""
+    parameters, q, qd = base.parameters, piece.q, piece.qd
+    beta_T, beta_U = parameters.arm.energy_regressors(q, qd)
+    beta, energies = np.asarray(beta_T, np.float64) + beta_U, [np.zeros((len(q), 0))]
+    for k in np.array(base.independent, int)[stored].tolist():
+        x = parameters.members[k]
+        row = None if x.drive is None else x.drive.row(parameters.arm.n)
+        energies.append((beta[:, x.joint, STORED.index(x.kind)] if row is None else 0.5 * (qd @ row) ** 2)[:, None])
+    power, others = np.zeros((len(q), base.rank)), np.array(base.independent, int)[~stored].tolist()
+    if others:
+        torques = parameters.columns(others, q, qd, np.zeros(q.shape), piece.temperature)
+        power[:, ~stored] = np.stack([np.sum(torques[k] * qd, axis=1) for k in others], axis=1)
+    return np.hstack(energies), power

@@ -29,7 +29,7 @@ from dalembert.base.per_joint import per_joint
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import joint_ranges
 from dalembert.work.identification.fitting.joint_columns import EquationColumns
-from dalembert.work.logs.conditioning import Conditioned, Stretch
+from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.scipy_package import scipy
 
 PANEL = 8  # columns per panel of tpqrt: the fastest choice for 20 to 90 columns
@@ -61,12 +61,10 @@ class RestWeights:
     @classmethod
     def of(cls, arm: Arm, ready: Conditioned, dead_zone: ArrayLike | None = None, dry: bool = True) -> RestWeights:
         """The rule for a log; without ``dry`` friction, slow joints are like others."""
-        zone = SLOW * np.abs(ready.qd).max(axis=0)
-        if dead_zone is not None:
-            zone = per_joint("dead_zone", dead_zone, arm.n)
+        own = dead_zone is None
+        zone = SLOW * np.abs(ready.qd).max(axis=0) if own else per_joint("dead_zone", dead_zone, arm.n)
         if (zone < 0).any():
             raise DalembertError(f"dead_zone is {dead_zone!r}; it is a speed (rad/s) and must be at least 0")
-        own = dead_zone is None
         return cls(zone if dry else np.zeros(arm.n), REST if own else 0.0, own and dry, _still(arm, ready))
 
     def moving(self, qd: Array, resting: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -106,28 +104,25 @@ class LogEquations:
         self._held: Array | None = None
 
     def __iter__(self) -> Iterator[EquationBlock]:
-        ready, done = self.ready, 0
-        new = self._room() if self._held is None else None
+        ready, done, new = self.ready, 0, None
+        width, samples = self.columns.parts[-1].stop, sum(piece.q.size for piece in ready.pieces)
+        if self._held is None and width * ready.count <= HELD * samples:
+            new = np.empty((width, ready.count))
         for piece, indices in ready.blocks():
             at = slice(done, done + len(indices))
             slope = np.gradient(piece.tau, 1.0 / ready.rate, axis=0)
             tau, slope = ready.low_passed(piece.tau.T, indices), ready.low_passed(slope.T, indices)
-            rows = self._rows(piece, indices) if self._held is None else self._held[:, at]
+            if self._held is None:
+                q, qd, qdd = piece.states
+                qd = np.where(self.rests.still, 0.0, qd)
+                rows = ready.low_passed(self.columns.rows(q, qd, qdd, piece.temperature), indices)
+            else:
+                rows = self._held[:, at]
             if new is not None:
                 new[:, at] = rows
             yield EquationBlock(at, rows, tau, slope, self.rests.moving(piece.qd[indices], piece.resting[indices]))
             done = at.stop
         self._held = self._held if new is None else new
-
-    def _rows(self, piece: Stretch, indices: NDArray[np.intp]) -> Array:
-        q, qd, qdd = piece.states
-        rows = self.columns.rows(q, np.where(self.rests.still, 0.0, qd), qdd, piece.temperature)
-        return self.ready.low_passed(rows, indices)
-
-    def _room(self) -> Array | None:
-        """Space for the columns of all kept samples, if it is not larger than the log."""
-        width, samples = self.columns.parts[-1].stop, sum(piece.q.size for piece in self.ready.pieces)
-        return np.empty((width, self.ready.count)) if width * self.ready.count <= HELD * samples else None
 
     def of(self, ready: Conditioned) -> LogEquations:
         """The same equations with the torques of another conditioned log with the same states."""

@@ -40,8 +40,8 @@ from dalembert.work.identification.fitting.parameter_set import ParameterSet, ha
 from dalembert.work.identification.fitting.result import Identification, make_run
 from dalembert.work.identification.fitting.result import IdentificationWarning as IdentificationWarning
 from dalembert.work.identification.fitting.solution import drift_hints, solution
+from dalembert.work.identification.selection.estimator_choice import choose
 from dalembert.work.identification.selection.selection_result import Selection
-from dalembert.work.identification.selection.selection_run import choose
 from dalembert.work.identification.selection.time_blocks import TooShortError
 from dalembert.work.logs.alignment import aligned
 from dalembert.work.logs.checks.plausible_units import findings

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, number
@@ -16,7 +15,7 @@ from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.robot.model.inertia import Inertia, ten_parameters
 from dalembert.robot.model.placement import Placement
-from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns
+from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.evidence import Evidence, LogEquations, RestWeights
 from dalembert.work.identification.fitting.joint_columns import EquationColumns
 from dalembert.work.identification.fitting.parameter_set import WIDTH
@@ -127,9 +126,3 @@ def gain_equations(base: BaseParameters, evidence: Evidence, loaded: KnownLoad, 
             parts.append(wide)
         out.append(np.asarray(np.linalg.qr(np.vstack(parts), mode="r")))
     return out
-
-
-def moments_shown(triangles: Sequence[Array], b: int) -> NDArray[np.intp]:
-    """Which first moments of the payload (of 0, 1, 2) the runs determine beside the arm's own parameters and the mass."""
-    whole = np.vstack([E[:, : b + 4] for E in triangles])
-    return np.array([k - b - 1 for k in observable_columns(whole) if k > b], dtype=np.intp)

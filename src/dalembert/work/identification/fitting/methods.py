@@ -15,12 +15,12 @@ from dalembert.base.environment.short_repr import record
 from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting import least_squares as lsq
-from dalembert.work.identification.fitting.base_parameters import BaseParameters, showing_states
+from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns, showing_states
 from dalembert.work.identification.fitting.covariance import BlockFit
 from dalembert.work.identification.fitting.energy_method import energy_equations
 from dalembert.work.identification.fitting.evidence import Evidence, LogEquations
 from dalembert.work.identification.fitting.fit_options import EstimatorOptions, is_consistent
-from dalembert.work.identification.fitting.known_load import KnownLoad, gain_equations, moments_shown, point_mass
+from dalembert.work.identification.fitting.known_load import KnownLoad, gain_equations, point_mass
 from dalembert.work.identification.fitting.result import correlation_times, make_run, relative
 from dalembert.work.logs.conditioning import Conditioned
 
@@ -186,7 +186,9 @@ def total(problem: FitProblem) -> MethodFit:
     # the noise of the torques as logged, from the run without payload
     alone = least_squares(problem, lsq.ROUNDS).estimate
     times = correlation_times(make_run(base, alone.values, problem.ready), problem.equations.moving)
-    moments = np.zeros(0, int) if loaded.centred else moments_shown(triangles, b)
+    # the first moments of the payload that the runs determine beside the arm's own parameters and the mass
+    shown = [] if loaded.centred else observable_columns(np.vstack([E[:, : b + 4] for E in triangles]))
+    moments = np.array([k - b - 1 for k in shown if k > b], np.intp)
     start, ten, mass = np.append(alone.values, np.zeros(len(moments))), loaded.ten, float(loaded.ten[0])
     for _ in range(1 if loaded.centred else CENTRES):
         held = np.array([relative(E[:, b : b + 10] @ ten, E[:, b + 10 + j]) < SEEN for j, E in enumerate(triangles)])

@@ -115,9 +115,9 @@ def _inertial(parameters: ParameterSet) -> list[int]:
 class ConsistentProblem:
     """The physically consistent parameters nearest to the estimate from a log: one cone program for any number of logs.
 
-    The prior and the bounds are those of ``options``. ``levels`` are the sizes of friction and other columns that are not inertias, which a prior limits. Of the base
-    parameters in ``undetermined``, which the log does not determine, those of friction keep the arm's value if there is no
-    prior. ``exact`` is for base parameters that are given (:meth:`exactly`).
+    The prior and the bounds are those of ``options``. ``levels`` are the sizes of friction and other columns that are not
+    inertias, which a prior limits. Of the base parameters in ``undetermined``, which the log does not determine, those of
+    friction keep the arm's value if there is no prior. ``exact`` is for base parameters that are given (:meth:`exactly`).
 
     The unknowns are the parameters divided by their usual sizes. With an entropic prior each link has 14 more: log det
     X ≥ Σ log D_ii for X ⪰ Z D⁻¹ Zᵀ, with Z a lower triangle with the diagonal D.
@@ -156,10 +156,11 @@ class ConsistentProblem:
         self.program.not_negative(unit[at], np.zeros(len(at)))
         unseen = [base.independent[k] for k in undetermined if base.independent[k] in loose and prior is None]
         self.program.zero(unit[unseen], start[unseen] / size[unseen])
-        own, first = self.links.own(start), p
-        for i, axes in enumerate(beside):
-            # J in the axes in which the arm's own link is the unit matrix
-            inner = _unit_axes(_thick(_reference(parameters, own[i])))
+        first, masses = p, [float(body.inertia.mass) for body in parameters.arm.mechanism.tree.bodies]
+        typical = max(float(np.mean(masses)), 1e-3) * np.diag([0.01, 0.01, 0.01, 1.0])
+        for i, (own, axes) in enumerate(zip(self.links.own(start), beside, strict=True)):
+            # J in the axes in which the arm's own link is the unit matrix, or a typical body if the link has no mass
+            inner = _unit_axes(_thick(entries(own) if own[0] > 0 else typical))
             units, constant = self._pseudo_inertia(i, inner)
             self.program.semidefinite(units, constant - INSIDE * np.eye(4))
             if axes is not None:
@@ -288,14 +289,6 @@ def signed(base: BaseParameters, exact: bool = False) -> list[int]:
 def _unit_axes(J: Array) -> Array:
     """L⁻¹ with J = L Lᵀ."""
     return np.asarray(np.linalg.inv(np.linalg.cholesky(J)), dtype=np.float64)
-
-
-def _reference(parameters: ParameterSet, own: Array) -> Array:
-    """J of the arm's own link, or of a typical body if the link has no mass."""
-    if own[0] > 0:
-        return entries(own)
-    usual = max(float(np.mean([float(body.inertia.mass) for body in parameters.arm.mechanism.tree.bodies])), 1e-3)
-    return usual * np.diag([0.01, 0.01, 0.01, 1.0])
 
 
 def _thick(J: Array) -> Array:

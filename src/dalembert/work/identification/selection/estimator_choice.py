@@ -1,12 +1,12 @@
-"""Choice of the estimator by cross-validation: variants of least squares, and physically consistent links with or
-without a prior.
+"""The whole selection, which pins the options that the user left open, and its last step, the choice of the estimator:
+variants of least squares, and physically consistent links with or without a prior.
 
 Every candidate computes π from the evidence of all parts but one and is evaluated on that part, as the laws are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,8 +19,9 @@ from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import base_parameters
 from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
-from dalembert.work.identification.fitting.fit_options import EstimatorOptions
+from dalembert.work.identification.fitting.fit_options import AskedSettings, EstimatorOptions
 from dalembert.work.identification.fitting.methods import levels
+from dalembert.work.identification.fitting.model_parameters import parameter_set
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.identification.fitting.physical_consistency import ConsistentProblem
 from dalembert.work.identification.fitting.result import correlation_times, make_run
@@ -31,9 +32,9 @@ from dalembert.work.identification.selection.crossvalidation import (
     regularised,
     weighted_study,
 )
-from dalembert.work.identification.selection.model_search import DEVIATIONS, has_inertias
-from dalembert.work.identification.selection.selection_result import Trial
-from dalembert.work.identification.selection.time_blocks import TimeBlocks
+from dalembert.work.identification.selection.model_search import DEVIATIONS, Selector, has_inertias
+from dalembert.work.identification.selection.selection_result import Selection, Trial
+from dalembert.work.identification.selection.time_blocks import TimeBlocks, time_blocks
 from dalembert.work.logs.conditioning import Conditioned
 
 UNSEEN = 1e-12  # of the largest eigenvalue: smaller ones are rounding errors
@@ -160,9 +161,7 @@ class EstimatorStudy:
                 continue
             left = self._left(estimator) if k else first
             tried.append(ScoredEstimator(estimator, self.cv.relative(left), self._score(left, first)))
-            if (
-                estimator.options.prior is not None
-            ):  # one that is worse than a weaker one ends the search for stronger ones
+            if estimator.options.prior is not None:  # stronger ones are tried until one is worse than a weaker one
                 weaker = bool(tried[-1].scores.mean() <= tried[-2].scores.mean())
         won = self._preferred(tried)
         self.error = won.error
@@ -199,3 +198,36 @@ def _spectrum(A: Array) -> tuple[Array, Array, Array]:
     values, V = np.linalg.eigh(A / d[:, None] / d)
     seen = values > UNSEEN * values[-1]
     return np.sqrt(values[seen]), V[:, seen], d
+
+
+def choose(
+    arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: bool, first: Mapping[str, float], step: Progress
+) -> tuple[AskedSettings, Selection, list[str]]:
+    """The settings with all open choices made, the trials, and notes.
+
+    first  values of base parameters from a first fit, by name
+    """
+    assert settings.selection is not None
+    open_, selection = settings.open, settings.selection
+    blocks = time_blocks(ready, selection.blocks)
+    selector = Selector(arm, ready, blocks, settings, rotor, first, step)
+    laws, trials, plain = selector.run()
+    model, estimator = selector.options(laws), settings.estimator
+    filtering = replace(settings.filtering, cutoff=ready.cutoff)
+    fixed = replace(model, sigmoid=None, stribeck=None)  # ideal Coulomb friction in place of shapes to be fitted
+    parameters, _ = parameter_set(arm, fixed, rotor, ready.log.mean_temperature)
+    study = EstimatorStudy(parameters, ready, blocks, selection.standard_errors)
+    if "estimator" in open_:
+        estimator, more = study.choose(study.estimators(arm), step)
+        trials += more
+    pinned = replace(settings, model=model, filtering=filtering, estimator=estimator, selection=None)
+    drives = tuple((v.drive.i + 1, v.drive.j + 1, v.drive.ratio) for v in laws.values() if v.drive is not None)
+    structure = {
+        name: tuple(family for (k, family), variant in laws.items() if k == j and variant.drive is None)
+        for j, name in enumerate(arm.joint_names)
+    }
+    outcome = Selection(
+        open_, structure, drives, tuple(trials), blocks.parts, ready.cutoff, plain, study.error, model, filtering,
+        estimator, selection.standard_errors,
+    )  # fmt: skip
+    return pinned, outcome, blocks.extrapolated(arm, ready)

@@ -215,7 +215,10 @@ class Selector:
                 if len(new) < 2:
                     continue
                 after = self.scored(reduce(self.extended, new, laws))
-                trials |= {x.key: self._shared_trial(before, after, x) for x in new if x.key in after.laws}
+                for x in (x for x in new if x.key in after.laws):  # what a joint gains when all have a law
+                    own, now = (self.cv.rates(model.errors)[x.joint] / self.arm.n for model in (before, after))
+                    more = len(after.laws[x.key].columns)
+                    trials[x.key] = self._trial(before, after, x, *difference(own, now, self.cv.parts), more)
                 gain, spread = self.gain(before, after)
                 if gain > max(self.errors_needed * spread, SHARED_WORTH * float(before.scores.mean())):
                     better.append(after)
@@ -225,12 +228,6 @@ class Selector:
             near = (model.laws for model in better if self.near(model, best))
             laws = self.without(min(near, key=lambda laws: len(self.columns_of(laws))))
         return laws, trials
-
-    def _shared_trial(self, before: ScoredModel, after: ScoredModel, family: Family) -> Trial:
-        """The gain of a joint when all have a law."""
-        own, new = (self.cv.rates(model.errors)[family.joint] / self.arm.n for model in (before, after))
-        gain, spread = difference(own, new, self.cv.parts)
-        return self._trial(before, after, family, gain, spread, len(after.laws[family.key].columns))
 
     def _trial(
         self, before: ScoredModel, after: ScoredModel, family: Family, gain: float, spread: float, more: int
