@@ -10,11 +10,11 @@ import pytest
 import dalembert as da
 from arms import MODELS, arm
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters, random_states
+from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 from dalembert.work.identification.fitting.physical_consistency import (
     BASIS,
     NEAREST,
-    Belief,
     ConsistentProblem,
     entries,
     links_of,
@@ -73,7 +73,7 @@ def possible(parameters: ParameterSet, rng: np.random.Generator) -> np.ndarray:
     return phi
 
 
-def slope(base: BaseParameters, R: np.ndarray, z: np.ndarray, belief: Belief, phi: np.ndarray) -> np.ndarray:
+def slope(base: BaseParameters, R: np.ndarray, z: np.ndarray, belief: EstimatorOptions, phi: np.ndarray) -> np.ndarray:
     """The gradient of what is minimised, written out."""
     parameters, size = base.parameters, scales(base.parameters)
     RK = R @ base.K
@@ -82,16 +82,16 @@ def slope(base: BaseParameters, R: np.ndarray, z: np.ndarray, belief: Belief, ph
         return out + 2 * NEAREST * (phi - parameters.values) / size**2
     values = replace(parameters, arm=belief.prior).values
     loose = np.array([parameter.unit is not None for parameter in parameters.members])
-    inertial = ~loose if belief.kind == "euclidean" else np.array([kind == "Im" for kind in parameters.kinds])
-    width = np.where(loose, size, belief.deviation * (size if belief.kind == "euclidean" else np.abs(values)))
+    inertial = ~loose if belief.prior_kind == "euclidean" else np.array([kind == "Im" for kind in parameters.kinds])
+    width = np.where(loose, size, 0.3 * (size if belief.prior_kind == "euclidean" else np.abs(values)))
     at = (loose | inertial) & (width > 0)
     out[at] += ((phi - values)[at]) / width[at] ** 2
-    if belief.kind == "entropic":
+    if belief.prior_kind == "entropic":
         links = links_of(parameters)
         for i, (own, before) in enumerate(zip(links.own(phi), links.own(values), strict=True)):
             if before[0] > 0:
                 pulled = np.linalg.inv(entries(before)) - np.linalg.inv(entries(own))
-                out += np.einsum("ij,kji->k", pulled, BASIS) @ links.coefficients[i] / belief.deviation**2
+                out += np.einsum("ij,kji->k", pulled, BASIS) @ links.coefficients[i] / 0.3**2
     return out
 
 
@@ -106,7 +106,9 @@ def test_no_other_possible_bodies_are_better(name: str, believed: str, sets: dic
     links = links_of(parameters)
     prior = believed_arm(parameters.arm, links.names) if believed in ("entropic", "euclidean") else None
     bounds = {links.names[-1]: BOX} if believed == "bounds" else None
-    belief = Belief(prior, 0.3, "euclidean" if believed == "euclidean" else "entropic", bounds)
+    belief = EstimatorOptions(
+        prior=prior, prior_kind="euclidean" if believed == "euclidean" else "entropic", bounds=bounds
+    )
     problem = ConsistentProblem(base, belief)
     phi, curvature, _ = problem.solve(R, z)
     for J in map(entries, links.own(phi)):
@@ -125,7 +127,7 @@ def test_no_other_possible_bodies_are_better(name: str, believed: str, sets: dic
 @pytest.mark.parametrize("believed", ["none", "entropic"])
 def test_one_assembly_serves_many_logs(believed: str, sets: dict[str, BaseParameters]) -> None:
     base = sets["planar-2r"]
-    belief = Belief(believed_arm(base.parameters.arm, ()) if believed == "entropic" else None)
+    belief = EstimatorOptions(prior=believed_arm(base.parameters.arm, ()) if believed == "entropic" else None)
     problem = ConsistentProblem(base, belief)
     for seed in (0, 1, 0):
         R, z = measured(base, seed)
@@ -137,8 +139,8 @@ def test_one_assembly_serves_many_logs(believed: str, sets: dict[str, BaseParame
 def test_base_parameters_that_are_given_stay(sets: dict[str, BaseParameters]) -> None:
     base = sets["parallelogram"]
     values = base.K @ possible(base.parameters, np.random.default_rng(3))
-    phi = ConsistentProblem(base, Belief(), exact=True).exactly(values)
+    phi = ConsistentProblem(base, EstimatorOptions(), exact=True).exactly(values)
     assert np.abs(base.K @ phi - values).max() < 1e-6 * np.abs(values).max()
     assert min(np.linalg.eigvalsh(J)[0] for J in map(entries, links_of(base.parameters).own(phi))) > -1e-9
     with pytest.raises(da.DalembertError, match="the semidefinite program is infeasible"):
-        ConsistentProblem(base, Belief(), exact=True).exactly(-values)
+        ConsistentProblem(base, EstimatorOptions(), exact=True).exactly(-values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 import dalembert as da
 from dalembert.work.identification.fitting.covariance import TorqueLags
-from dalembert.work.logs.alignment import aligned, earlier_torques, later, velocity_lag
+from dalembert.work.logs.alignment import aligned, later, velocity_lag
+from dalembert.work.logs.conditioning import usual_step
 from dalembert.work.logs.log import Log, read_log
 from simulated_robots import SOURCES, SimulatedRobot, simulated
 
@@ -73,7 +75,7 @@ def test_lag_is_believed_only_where_joints_agree() -> None:
 def test_validation_moves_torques_by_the_lag_of_the_fit() -> None:
     robot, fit = pinned(1, "planar-2r")
     read = read_log(robot.other, robot.arm)
-    late = earlier_torques(read, -0.02)
+    late = replace(read, tau=later(read.tau, -0.02 / usual_step(read)))
     assert fit.judged(read).relative_error < fit.judged(late).relative_error
 
 

@@ -116,7 +116,7 @@ def check_until(arm: da.Arm, settings: ExciteOptions, wanted: list[tuple[str, fl
     from dalembert.work.excitation.exciting_goals import aim_of, check_wanted
 
     record = da.read_fit(settings.after)  # type: ignore[arg-type]
-    aimed = aim_of(settings.goal or "parameters", arm, record.base(arm), record, settings.duration).goal
+    aimed = aim_of(settings.goal or "parameters", arm, record.base(arm), record, settings.duration)
     values = {row.name: row.value for row in aimed.rows}
     for name, value, share in wanted:
         check_wanted(aimed.text, tuple(values), name, value)

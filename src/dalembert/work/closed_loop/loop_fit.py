@@ -22,7 +22,7 @@ from dalembert.errors import DalembertError
 from dalembert.work.closed_loop.loop_motion import LoopMotion, LoopSimulation
 from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.covariance import BlockFit
-from dalembert.work.identification.fitting.evidence import BLOCKS, FINE, Evidence, TriangularSystem
+from dalembert.work.identification.fitting.evidence import BLOCKS, FINE, Evidence, TriangularSystem, column_lengths
 
 ROUNDS = 40  # maximum
 CONVERGED = 0.1  # standard deviations: smaller changes of all unknowns end the iteration
@@ -143,7 +143,7 @@ class LoopFit:
             if not all(np.isfinite(R).all() for R in equations.evidence.triangles):  # the loop itself is unstable
                 return self._finer().iterated(before.x, converged)
             system = equations.evidence.together(1.0 / state.noise)
-            fixed = self._fixed(equations.evidence, system, state)
+            fixed = self._fixed(system, state.x)
             new, whole = self._improved(state, equations, system, fixed)
             self.step("closed loop", (done + 1) / ROUNDS)
             if new is None and self.restarts:  # states or values at which the motion has no useful derivative
@@ -157,7 +157,9 @@ class LoopFit:
             before, state = state, new
             if still:
                 break
-        return LoopSolution(state, system, self._blocks(equations.evidence, state, fixed))
+        evidence = equations.evidence  # in blocks of time that are longer than the errors are correlated
+        memory = self._times(state.motion) * evidence.count / self.loop.segments.used.sum()
+        return LoopSolution(state, system, BlockFit(evidence, 1.0 / state.noise, state.x, fixed, memory=memory))
 
     def _finer(self) -> LoopFit:
         """The same with half the steps, and without detours."""
@@ -198,7 +200,9 @@ class LoopFit:
 
         A whole step may also join the segments at the price of larger errors, from which the next one continues.
         """
-        (errors, gaps), kept = self._badness(*state[1:]), self._kept(state.x)
+        (errors, gaps), b = self._badness(*state[1:]), self.loop.unknowns.base.rank
+        # undetermined unknowns keep their starting values, and gains the present ones, which are consistent
+        kept = np.concatenate([self.loop.unknowns.start[:b], state.x[b:]])
         for damping, share in STEPS:
             change = share * _change(system, state.x, kept, fixed, damping)
             x, states = state.x + change, state.states + equations.slopes @ change + share * equations.shifts
@@ -209,31 +213,21 @@ class LoopFit:
                 return LoopState(x, states, motion, self._noise(motion)), whole
         return None, False
 
-    def _kept(self, x: Array) -> Array:
-        """The values that undetermined unknowns keep: the starting values, for gains the present ones, which are consistent."""
-        b = self.loop.unknowns.base.rank
-        return np.concatenate([self.loop.unknowns.start[:b], x[b:]])
-
-    def _fixed(self, evidence: Evidence, system: TriangularSystem, state: LoopState) -> tuple[int, ...]:
+    def _fixed(self, system: TriangularSystem, x: Array) -> tuple[int, ...]:
         """The unknowns that are assumed or that the log does not determine: gains with a large relative error, and then
         others whose errors exceed the usual torques."""
         b, fixed = self.loop.unknowns.base.rank, [*self.loop.unknowns.assumed]
         gains = [*range(b, b + len(self.loop.unknowns.gains))]
         while gains:
-            vague = [1.0 / max(abs(state.x[k]) * _own_length(system, k, fixed), 1e-300) for k in gains]
+            vague = [1.0 / max(abs(x[k]) * _own_length(system, k, fixed), 1e-300) for k in gains]
             worst = int(np.argmax(vague))
             if vague[worst] <= VAGUE:
                 break
             fixed.append(gains.pop(worst))
-        free = [k for k in range(len(state.x)) if k not in fixed]
+        free = [k for k in range(len(x)) if k not in fixed]
         part = replace(system, R=system.R[:, free])
         lost = lsq.undetermined(part, self.typical[free], 1.0 / (LOST * self.torque))
         return tuple(sorted([*fixed, *(free[k] for k in lost)]))
-
-    def _blocks(self, evidence: Evidence, state: LoopState, fixed: tuple[int, ...]) -> BlockFit:
-        """The fit in blocks of time, which are longer than the errors are correlated."""
-        memory = self._times(state.motion) * evidence.count / self.loop.segments.used.sum()
-        return BlockFit(evidence, 1.0 / state.noise, state.x, fixed, memory=memory)
 
     def _times(self, motion: LoopMotion) -> float:
         """The correlation time of the errors, in samples: the median of all joints."""
@@ -275,8 +269,7 @@ class LoopFit:
 def _own_length(system: TriangularSystem, k: int, fixed: Sequence[int]) -> float:
     """The length of the part of a column that the other free columns cannot stand for; its inverse is a standard deviation."""
     others = [i for i in range(len(system.z)) if i != k and i not in fixed]
-    A, column = system.R[:, others], system.R[:, k]
-    A = A / np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    A, column = system.R[:, others] / column_lengths(system.R[:, others]), system.R[:, k]
     return float(np.linalg.norm(column - A @ np.linalg.lstsq(A, column, rcond=1e-12)[0]))
 
 
@@ -287,8 +280,7 @@ def _change(system: TriangularSystem, x: Array, kept: Array, fixed: tuple[int, .
     change = np.zeros(len(x))
     change[list(fixed)] = (kept - x)[list(fixed)]
     R, right = system.R[:, free], system.z - system.R @ (x + change)
-    size = np.linalg.norm(R, axis=0)
-    size = np.where(size > 0, size, 1.0)
+    size = column_lengths(R)
     rows = np.vstack([R / size, np.sqrt(damping) * np.eye(len(free))])
     change[free] = np.linalg.lstsq(rows, np.append(right, np.zeros(len(free))), rcond=None)[0] / size
     return change

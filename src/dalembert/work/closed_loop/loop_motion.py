@@ -29,11 +29,6 @@ class TimeBelief(NamedTuple):
     deviation: float = 0.0
     fitted: bool = False
 
-    @property
-    def known(self) -> bool:
-        """Whether it is known exactly."""
-        return not (self.deviation or self.fitted)
-
 
 @record
 class LoopUnknowns:
@@ -58,7 +53,7 @@ class LoopUnknowns:
     @cached_property
     def unknown_times(self) -> tuple[str, ...]:
         """The names of the times that are not known exactly."""
-        return tuple(name for name, belief in self.times.items() if not belief.known)
+        return tuple(name for name, belief in self.times.items() if belief.deviation or belief.fitted)
 
     @cached_property
     def assumed(self) -> dict[int, float]:
@@ -109,14 +104,8 @@ class LoopUnknowns:
 
 
 class LoopMotion(NamedTuple):
-    """Motions of some segments: q (S, K, n), and the state (S, 2n) at their ends."""
-
-    q: Array
-    end: Array
-
-
-class LoopSlopes(NamedTuple):
-    """Their derivatives by the initial state and the unknowns: dq (S, p, K, n), and of the ends (S, p, 2n)."""
+    """Motions of some segments: q (S, K, n), and the state (S, 2n) at their ends; or their derivatives by the initial state
+    and the unknowns, (S, p, K, n) and (S, p, 2n)."""
 
     q: Array
     end: Array
@@ -182,7 +171,7 @@ class LoopSimulation:
             )
         return states
 
-    def slopes(self, x: Array, states: Array) -> Iterator[tuple[slice, LoopSlopes]]:
+    def slopes(self, x: Array, states: Array) -> Iterator[tuple[slice, LoopMotion]]:
         """The derivatives of consecutive segments, some at a time."""
         n, records, directions = self.segments.arm.n, self.segments.used.shape[1], self.unknowns.directions
         slots = tuple(slot for slot in directions if slot not in ("q", "qd"))
@@ -194,7 +183,7 @@ class LoopSimulation:
             if self.unknowns.unknown_times:
                 parts.append(self._by_times(x, state, some, records))
             dq, dqd = (np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True))
-            yield some, LoopSlopes(dq, np.concatenate([dq[:, :, -1], dqd[:, :, -1]], axis=-1))
+            yield some, LoopMotion(dq, np.concatenate([dq[:, :, -1], dqd[:, :, -1]], axis=-1))
 
     def _by_times(self, x: Array, state: dict[str, Array], some: slice, records: int) -> tuple[Array, Array]:
         """The derivatives by the unknown times, which act through the references."""

@@ -103,11 +103,12 @@ class LoopSegments:
 
     @classmethod
     def of(
-        cls, arm: Arm, controller: Controller, stretches: Sequence[LoopStretch], held: bool, period: float, parts: int
+        cls, arm: Arm, controller: Controller, stretches: Sequence[LoopStretch], held: bool, period: float, parts: int,
+        count: int = 0,
     ) -> LoopSegments:  # fmt: skip
-        """The segments of some stretches."""
+        """The segments of some stretches, by default of ``LENGTH``."""
         step = float(np.median(np.concatenate([np.diff(stretch.t) for stretch in stretches])))
-        count = max(FEWEST, round(LENGTH / step))
+        count = count or max(FEWEST, round(LENGTH / step))
         rows, used, begins, first = list[Array](), list[Array](), list[bool](), 0
         for stretch in stretches:
             last = first + len(stretch.t) - 1
@@ -136,26 +137,27 @@ class LoopSegments:
     @property
     def whole(self) -> LoopSegments:
         """Each stretch as one segment."""
-        ends = np.cumsum([len(stretch.t) for stretch in self.stretches])
-        starts = ends - [len(stretch.t) for stretch in self.stretches]
-        wanted = starts[:, None] + np.arange(np.max(ends - starts))
-        used = wanted[:, 1:] < ends[:, None]
-        return replace(self, rows=np.minimum(wanted, ends[:, None] - 1), used=used, begins=np.ones(len(ends), bool))
+        longest = max(len(stretch.t) for stretch in self.stretches)
+        return self.of(self.arm, self.controller, self.stretches, self.held, self.period, self.parts, longest - 1)
 
     def first(self, seconds: float) -> LoopSegments:
         """The first samples of every segment."""
         count = max(FEWEST, round(seconds / float(np.median(np.diff(self.t)))))
         return replace(self, rows=self.rows[:, : count + 1], used=self.used[:, :count])
 
+    def together(self, name: str) -> Array:
+        """A quantity at all samples of the stretches."""
+        return np.concatenate([getattr(stretch, name) for stretch in self.stretches])
+
     @cached_property
     def t(self) -> Array:
         """The times of all samples of the stretches (s)."""
-        return np.concatenate([stretch.t for stretch in self.stretches])
+        return self.together("t")
 
     @cached_property
     def q(self) -> Array:
         """(S, K + 1, n) the measured positions."""
-        return np.concatenate([stretch.q for stretch in self.stretches])[self.rows]
+        return self.together("q")[self.rows]
 
     @cached_property
     def commands(self) -> Array:
@@ -168,8 +170,7 @@ class LoopSegments:
     @cached_property
     def states(self) -> Array:
         """(S, 2n) smoothed positions and velocities at the beginning of every segment."""
-        states = np.concatenate([np.concatenate([stretch.x, stretch.xd], axis=1) for stretch in self.stretches])
-        return states[self.rows[:, 0]]
+        return np.concatenate([self.together("x"), self.together("xd")], axis=1)[self.rows[:, 0]]
 
     @cached_property
     def steps(self) -> Array:

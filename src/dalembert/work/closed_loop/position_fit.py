@@ -23,7 +23,7 @@ from dalembert.work.identification.fitting.fit import OF_TORQUES, fitted
 from dalembert.work.identification.fitting.fit_options import AskedSettings, EstimatorOptions
 from dalembert.work.identification.fitting.methods import typical_sizes
 from dalembert.work.identification.fitting.parameter_set import ParameterSet, shape_of
-from dalembert.work.identification.fitting.result import Identification
+from dalembert.work.identification.fitting.result import Identification, relative
 from dalembert.work.logs.conditioning import usual_step
 from dalembert.work.logs.log import Log
 from dalembert.work.simulation.servo import Servo
@@ -31,10 +31,8 @@ from dalembert.work.simulation.stiffness import closed_loop_pole, friction_pole,
 
 DECAY, SWING = 1.5, 0.5  # largest products of a step with the poles and natural frequencies of the loop
 MOST_PARTS = 32  # more would be needed by friction that is wrong by far, with which the simulation shows an error
-ROUGH, HOPELESS = (
-    0.5,
-    5.0,
-)  # errors of a start relative to the motion within a segment: another is tried, or none converges
+# errors of a start relative to the motion within a segment: another is tried, or none converges
+ROUGH, HOPELESS = 0.5, 5.0
 WRONG_LOOP = 0.3  # unexplained share of the tracking error above which the loop was probably another one
 REACHED = 0.01  # share of the samples at the limit of a drive above which its torque fixes the scale
 
@@ -58,8 +56,7 @@ class LoopRun:
     @property
     def relative_error(self) -> float:
         """The error of the predicted positions relative to the tracking error, ‖q − q̂‖ / ‖q_d − q‖."""
-        error, tracking = (float(np.linalg.norm(x - self.measured)) for x in (self.predicted, self.commanded))
-        return error / max(tracking, 1e-300)
+        return relative(self.measured - self.predicted, self.measured - self.commanded)
 
 
 @record
@@ -256,13 +253,12 @@ class PositionFit:
 
     def _sizes(self, unknowns: LoopUnknowns, segments: LoopSegments) -> Array:
         """The usual torque per unit of every unknown that is no base parameter."""
-        measured = np.concatenate([stretch.q for stretch in segments.stretches])
-        speed, acceleration = (
-            np.sqrt(np.mean(np.concatenate([getattr(stretch, name) for stretch in segments.stretches]) ** 2, axis=0))
-            for name in ("xd", "xdd")
+        error, speed, acceleration = (
+            np.sqrt(np.mean(x**2, axis=0))
+            for x in (segments.commands - segments.together("q"), segments.together("xd"), segments.together("xdd"))
         )
         usual = {
-            "kp": np.sqrt(np.mean((segments.commands - measured) ** 2, axis=0)), "kd": speed, "effort": np.ones(len(speed)),
+            "kp": error, "kd": speed, "effort": np.ones(len(speed)),
             "speed": unknowns.known.get("effort", speed) / unknowns.known.get("speed", speed),
         }  # fmt: skip
         times = {

@@ -8,6 +8,7 @@ motion is the one that most reduces the uncertainty of the quantities named by a
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -88,11 +89,8 @@ class Excitation:
     @property
     def value(self) -> float:
         """The value of the criterion: a condition number, log det, or the measure of the goal."""
-        values = (self.condition, self.condition_scaled, self.log_det)
-        if self.criterion == "l-optimal":
-            assert self.forecast is not None
-            return self.forecast.value_after
-        return values[CRITERIA.index(self.criterion)]
+        variance = math.nan if self.forecast is None else self.forecast.value_after
+        return (self.condition, self.condition_scaled, self.log_det, variance)[CRITERIA.index(self.criterion)]
 
     def save(self, path: str | os.PathLike[str], *, rate: float = 100.0, overwrite: bool = True) -> None:
         """Write the motion as .csv, .npz or .parquet: t, q, qd, qdd, and the torques predicted by the arm's model.

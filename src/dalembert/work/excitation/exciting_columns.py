@@ -70,7 +70,7 @@ class TermColumns:
     """
 
     def __init__(self, parameters: ParameterSet, members: Sequence[tuple[int, Parameter]], slow: Array) -> None:
-        self.parameters, self.members, self.slow = parameters, tuple(members), slow
+        self.arm, self.parameters, self.members, self.slow = parameters.arm, parameters, tuple(members), slow
         if extra := [parameter.name for _, parameter in members if parameter.torque is not None]:
             raise DalembertError(
                 f"'{extra[0]}' is a user-defined column, whose gradient is unknown; motions can be planned for terms and drives only"
@@ -81,15 +81,10 @@ class TermColumns:
                 "among its terms"
             )
 
-    @property
-    def arm(self) -> Arm:
-        """The arm that they belong to."""
-        return self.parameters.arm
-
     def laws(self, q: Array, qd: Array, qdd: Array, smooth: bool) -> list[ColumnLaw]:
         """The contribution of each at some states; gradients are those of the smooth columns, with the load held constant."""
-        states = States(self.arm, q, qd, qdd)
-        loads, rest = self._loads(q, qd, qdd), np.zeros(len(q))
+        states, rest = States(self.arm, q, qd, qdd), np.zeros(len(q))
+        loads = self.parameters.loads(q, qd, qdd) if any(x.loaded for _, x in self.members) else {}
         laws = []
         for k, parameter in self.members:
             row = parameter.row(states)
@@ -98,12 +93,13 @@ class TermColumns:
             else:
                 position, speed = rest, states.qd @ row[0]
             by_position = by_speed = rest
+            load = loads[parameter.joint] if parameter.loaded else rest
             if parameter.unit is None:  # the inertia of a shared drive
                 f = (qdd * row).sum(axis=1)
             elif smooth:
-                f, by_position, by_speed = self._smooth(parameter, position, speed, loads.get(k))
+                f, by_position, by_speed = self._smooth(parameter, position, speed, load)
             else:
-                f = States.law(parameter.unit, position, speed, loads.get(k, rest))[:, 0]
+                f = States.law(parameter.unit, position, speed, load)[:, 0]
             laws.append(ColumnLaw(k, parameter, row, f, by_position, by_speed))
         return laws
 
@@ -124,28 +120,17 @@ class TermColumns:
                 dq += law.f[:, None] * turned(q, g)[:, j] + (along * law.by_speed)[:, None] * turned(q, qd)[:, j]
         return dq, dqd, dqdd
 
-    def _loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
-        """The load (N,) of every load-dependent column."""
-        loaded = [(k, parameter.joint) for k, parameter in self.members if parameter.loaded]
-        if not loaded:
-            return {}
-        loads = self.parameters.loads(q, qd, qdd)
-        return {k: loads[joint] for k, joint in loaded}
-
-    def _smooth(
-        self, parameter: Parameter, position: Array, speed: Array, load: Array | None
-    ) -> tuple[Array, Array, Array]:
+    def _smooth(self, parameter: Parameter, position: Array, speed: Array, load: Array) -> tuple[Array, Array, Array]:
         """f, ∂f/∂q and ∂f/∂q̇ (N,) of a term's law with smoothed sgn."""
         term = parameter.unit
         assert term is not None
         slow, drive = self.slow[parameter.joint], parameter.drive
         if drive is not None:
             slow = np.abs(drive.row(self.arm.n)) @ self.slow[list(self.parameters.actuated)]
-        load = np.zeros(len(position)) if load is None else load
-        if not term.of:
-            return States.law(term, position, speed, load)[:, 0], np.zeros(len(position)), np.zeros(len(position))
-        value, by_speed = _law(term, position + 0j, speed + 1j * STEP, load, float(slow))
         by_position = np.zeros(len(position))
+        if not term.of:
+            return States.law(term, position, speed, load)[:, 0], by_position, by_position
+        value, by_speed = _law(term, position + 0j, speed + 1j * STEP, load, float(slow))
         if "q" in term.of:
             _, by_position = _law(term, position + 1j * STEP, speed + 0j, load, float(slow))
         return value, by_position, by_speed

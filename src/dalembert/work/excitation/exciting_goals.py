@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -58,11 +58,12 @@ class GoalRow:
 
 
 @record
-class Goal:
+class Aim:
     """A goal: ``wanted`` CᵀC (p, p), the criterion in words, and the rows of the table.
 
     load       the columns of a load at the tip
     forgotten  base parameters whose prior information is discarded, because the next run has other values
+    prior      A_prior (p, p) of an earlier fit; seconds: the duration of the new motion that another fit would keep
     """
 
     text: str
@@ -71,15 +72,8 @@ class Goal:
     rows: tuple[GoalRow, ...]
     load: LoadColumns | None = None
     forgotten: tuple[int, ...] = ()
-
-
-@record
-class Aim:
-    """A goal, A_prior (p, p) of an earlier fit, and the duration (s) of the new motion that another fit would keep."""
-
-    goal: Goal
-    prior: Array
-    seconds: float
+    prior: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
 
@@ -189,24 +183,23 @@ def aim_of(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRe
             f"duration is {duration:g} s, and the low-pass at {record.cutoff:.3g} Hz of the earlier fit removes "
             f"{REACH / record.cutoff:.3g} s at each end; give more than {2 * REACH / record.cutoff:.3g} s"
         )
-    target = _goal(goal, arm, base, record)
-    known = information_of(record, target.forgotten)
-    prior = np.zeros_like(target.wanted)
-    prior[: base.rank, : base.rank] = known
-    target, notes = _within_reach(target, base, prior, record)
+    aim = _goal(goal, arm, base, record)
+    prior = np.zeros_like(aim.wanted)
+    prior[: base.rank, : base.rank] = information_of(record, aim.forgotten)
+    aim = _within_reach(replace(aim, prior=prior, seconds=seconds), base, record)
     if any(base.parameters.members[k].loaded for k in base.independent):
-        notes.append("load-dependent friction is included, but the search treats the load as constant")
-    return Aim(target, prior, seconds, tuple(notes))
+        note = "load-dependent friction is included, but the search treats the load as constant"
+        aim = replace(aim, notes=(*aim.notes, note))
+    return aim
 
 
 def forecast(aim: Aim, gained: Array) -> Forecast:
     """The forecast of a goal for a motion with the information ``gained``."""
-    goal, whole = aim.goal, GoalRow("", math.nan, aim.goal.wanted)
-    both = [deviations(A, (*goal.rows, whole)) for A in (aim.prior, aim.prior + gained)]
-    before, after = both
+    rows = (*aim.rows, GoalRow("", math.nan, aim.wanted))
+    before, after = (deviations(A, rows) for A in (aim.prior, aim.prior + gained))
     return Forecast(
-        goal.text, goal.measure, tuple(row.name for row in goal.rows), np.array([row.value for row in goal.rows]),
-        before[:-1], after[:-1], float(before[-1]), float(after[-1]), aim.seconds, aim.prior, gained, goal.rows,
+        aim.text, aim.measure, tuple(row.name for row in aim.rows), np.array([row.value for row in aim.rows]),
+        before[:-1], after[:-1], float(before[-1]), float(after[-1]), aim.seconds, aim.prior, gained, aim.rows,
     )  # fmt: skip
 
 
@@ -228,7 +221,7 @@ def deviations(A: Array, rows: Sequence[GoalRow]) -> Array:
 # -- goals by name -----------------------------------------------------------------------------------
 
 
-def _goal(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
+def _goal(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Aim:
     if isinstance(goal, Trajectory):
         return _task("task", goal, arm, base, record)
     if not isinstance(goal, str):
@@ -252,7 +245,7 @@ def _goal(goal: str | Trajectory, arm: Arm, base: BaseParameters, record: FitRec
     wanted = np.zeros(base.rank)
     wanted[columns] = 1.0 / (len(columns) * scale[columns] ** 2)
     rows = (_single(base.names[k], float(record.parameters[k]), k, base.rank) for k in columns)
-    return Goal(goal, "root mean square of the relative standard deviations", np.diag(wanted), tuple(rows))
+    return Aim(goal, "root mean square of the relative standard deviations", np.diag(wanted), tuple(rows))
 
 
 def _friction(text: str, arm: Arm, base: BaseParameters) -> list[int]:
@@ -279,7 +272,7 @@ def _joints(parameter: Parameter, arm: Arm) -> set[int]:
     return {parameter.joint} if drive is None else {arm.mechanism.actuated[j] for j in (drive.i, drive.j)}
 
 
-def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
+def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: FitRecord) -> Aim:
     choice = choice or "body"
     if choice not in LOADS:
         raise DalembertError(f"there is no goal '{text}'; use payload:body for all ten parameters, or payload:mass-com")
@@ -291,10 +284,10 @@ def _payload(text: str, choice: str, arm: Arm, base: BaseParameters, record: Fit
     wanted[[b + k for k in load_columns]] = usual[load_columns] ** 2 / len(load_columns)
     rows = tuple(_single(f"load {load.names[k]}", math.nan, b + k, size) for k in load_columns)
     measure = "root mean square of the standard deviations of the load, as torques relative to the noise"
-    return Goal(text, measure, np.diag(wanted), rows, load, tuple(_lossy(base)))
+    return Aim(text, measure, np.diag(wanted), rows, load, tuple(_lossy(base)))
 
 
-def _task(text: str, motion: Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Goal:
+def _task(text: str, motion: Trajectory, arm: Arm, base: BaseParameters, record: FitRecord) -> Aim:
     motion.fits(arm)
     Y = base.regressor(*motion(np.linspace(0.0, motion.duration, INSTANTS)))
     limits = np.array([np.nan if x.limits.effort is None else x.limits.effort for x in arm.robot.moving_joints], float)
@@ -307,7 +300,7 @@ def _task(text: str, motion: Trajectory, arm: Arm, base: BaseParameters, record:
         GoalRow(f"torque of {name}", float(x), Q) for name, x, Q in zip(arm.joint_names, rms, each, strict=True)
     )
     beside = "relative to the effort limits" if limited else "relative to the noise"
-    return Goal(text, f"root mean square of the torques' standard deviations along the task, {beside}", wanted, rows)
+    return Aim(text, f"root mean square of the torques' standard deviations along the task, {beside}", wanted, rows)
 
 
 def _single(name: str, value: float, k: int, size: int) -> GoalRow:
@@ -322,16 +315,16 @@ def _usual(Y: Array, record: FitRecord) -> Array:
     return np.maximum(np.sqrt(np.mean(np.sum(over**2, axis=1), axis=0)), 1e-12)
 
 
-def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRecord) -> tuple[Goal, list[str]]:
-    """The goal without quantities that no motion can determine, such as those of a load behind unknown parameters; notes."""
+def _within_reach(goal: Aim, base: BaseParameters, record: FitRecord) -> Aim:
+    """The goal without quantities that no motion can determine, such as those of a load behind unknown parameters."""
     states = showing_states(base.parameters, USUAL, seed=4)
     Y = base.regressor(*states)
     if goal.load is not None:
         Y = np.concatenate([Y, goal.load.columns(*states[:3])], axis=2)
-    flat = (Y * weights_of(record)[:, None]).reshape(-1, len(prior))
-    reached = np.isfinite(deviations(prior + flat.T @ flat, goal.rows))
+    flat = (Y * weights_of(record)[:, None]).reshape(-1, len(goal.prior))
+    reached = np.isfinite(deviations(goal.prior + flat.T @ flat, goal.rows))
     if reached.all():
-        return goal, []
+        return goal
     never = ", ".join(row.name for row, within in zip(goal.rows, reached, strict=True) if not within)
     words = f"the earlier fit does not determine {', '.join(record.unidentified[:4]) or 'some parameters'}"
     if not reached.any():
@@ -342,4 +335,4 @@ def _within_reach(goal: Goal, base: BaseParameters, prior: Array, record: FitRec
     rows = tuple(row for row, within in zip(goal.rows, reached, strict=True) if within)
     determined = np.diag(sum(row.Q for row in rows)) > 0
     wanted = np.where(np.outer(determined, determined), goal.wanted, 0.0) * len(goal.rows) / len(rows)
-    return replace(goal, rows=rows, wanted=wanted), [note]
+    return replace(goal, rows=rows, wanted=wanted, notes=(note,))

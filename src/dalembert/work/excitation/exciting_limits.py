@@ -49,29 +49,29 @@ def planes_of(given: Sequence[Any]) -> tuple[HalfSpace, ...]:
         raise DalembertError(
             f"planes is {given!r}; it must be a list of pairs (normal, offset), such as [((0, 0, 1), 0.2)]"
         )
-    return tuple(_plane(k, entry) for k, entry in enumerate(given, 1))
-
-
-def _plane(k: int, entry: Any) -> HalfSpace:
-    if not isinstance(entry, (list, tuple)) or len(entry) != 2:
-        raise DalembertError(f"plane {k} is {entry!r}; it must be a pair (normal, offset), such as ((0, 0, 1), 0.2)")
-    normal, offset = double(f"the normal of plane {k}", entry[0]), double(f"the offset of plane {k}", entry[1])
-    length = float(np.linalg.norm(normal)) if normal.shape == (3,) else 0.0
-    if offset.shape != () or not math.isfinite(length * float(offset)) or not length > 0:
-        raise DalembertError(
-            f"plane {k} is {entry!r}; its normal must have three finite numbers, not all zero, and its offset one (m)"
-        )
-    x, y, z = (float(v) for v in normal / length)
-    d = float(offset) / length
-    return HalfSpace(f"plane {k} (n = {x:.4g} {y:.4g} {z:.4g}, d = {d:.4g} m)", (x, y, z), d)
+    planes = []
+    for k, entry in enumerate(given, 1):
+        if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+            raise DalembertError(
+                f"plane {k} is {entry!r}; it must be a pair (normal, offset), such as ((0, 0, 1), 0.2)"
+            )
+        normal, offset = double(f"the normal of plane {k}", entry[0]), double(f"the offset of plane {k}", entry[1])
+        length = float(np.linalg.norm(normal)) if normal.shape == (3,) else 0.0
+        if offset.shape != () or not math.isfinite(length * float(offset)) or not length > 0:
+            raise DalembertError(
+                f"plane {k} is {entry!r}; its normal must have three finite numbers, not all zero, and its offset one (m)"
+            )
+        (x, y, z), d = (normal / length).tolist(), float(offset) / length
+        planes.append(HalfSpace(f"plane {k} (n = {x:.4g} {y:.4g} {z:.4g}, d = {d:.4g} m)", (x, y, z), d))
+    return tuple(planes)
 
 
 def floor_of(arm: Arm) -> HalfSpace | None:
     """The plane through the base's origin, perpendicular to gravity; None without gravity."""
-    gravity = np.array([float(g) for g in arm.mechanism.gravity])
+    gravity = np.array(arm.mechanism.gravity, float)
     if not gravity.any():
         return None
-    x, y, z = (float(v) for v in -gravity / np.linalg.norm(gravity))
+    x, y, z = (-gravity / np.linalg.norm(gravity)).tolist()
     return HalfSpace("the floor", (x, y, z), 0.0)
 
 
@@ -131,10 +131,7 @@ class Planes:
         """
         distances = self.distances(q)
         if between and len(q) > 2:
-            bend = np.zeros_like(distances)
-            second = np.abs(np.diff(distances, 2, axis=0))
-            bend[1:-1] = second
-            bend[0], bend[-1] = second[0], second[-1]
+            bend = np.pad(np.abs(np.diff(distances, 2, axis=0)), ((1, 1), (0, 0), (0, 0)), mode="edge")
             bend = np.maximum(bend, np.maximum(np.roll(bend, 1, axis=0), np.roll(bend, -1, axis=0)))
             distances = distances - bend / 8.0
         return np.asarray((self.clearance - distances[:, self.counted]).max(axis=1) / self.size)
@@ -271,13 +268,11 @@ class Limited:
         between  for planes, the motion between equidistant samples is bounded too; for the other limits, see
         limits_report
         """
-        out = np.full(len(q), -np.inf)
-        for kind, value, scale in self.parts(q, qd, qdd):
-            if kind == "plane":
-                out = np.maximum(out, self.planes.excess(q, between))
-            else:
-                out = np.maximum(out, (np.abs(value) / scale - 1.0).max(axis=1))
-        return out
+        excess = [
+            self.planes.excess(q, between) if kind == "plane" else (np.abs(value) / scale - 1.0).max(axis=1)
+            for kind, value, scale in self.parts(q, qd, qdd)
+        ]
+        return np.asarray(np.max(excess, axis=0))
 
 
 def _without_coulomb(joint: Joint) -> Joint:

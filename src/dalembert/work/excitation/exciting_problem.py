@@ -144,7 +144,10 @@ class ExcitationProblem:
     ) -> None:
         self.arm, self.base, self.limits = arm, base, limits
         self.shapes, self.criterion, self.weights, self.aim = shapes, criterion, weights, aim
-        self.load = None if aim is None else aim.goal.load
+        self.load = None if aim is None else aim.load
+        self.wanted = None if aim is None else aim.wanted
+        # the weight of the mean over all samples: the seconds of the motion that a fit keeps, or one
+        self.seconds = 1.0 if aim is None else aim.seconds
         self.width = base.rank + (0 if self.load is None else len(self.load.names))
         self.anchored, self.home = limits.anchored, (limits.home - limits.middle) / limits.half
         self.few = shapes.at(shapes.instants, self.anchored)
@@ -254,16 +257,6 @@ class ExcitationProblem:
     def gained(self, flat: Array) -> Array:
         """The information of weighted equations alone: (width, width)."""
         return np.asarray(self.seconds * self.arm.n / len(flat) * flat.T @ flat)
-
-    @property
-    def seconds(self) -> float:
-        """The weight of the mean over all samples: the seconds of the motion that a fit keeps, or one."""
-        return 1.0 if self.aim is None else self.aim.seconds
-
-    @property
-    def wanted(self) -> Array | None:
-        """CᵀC of "l-optimal"."""
-        return None if self.aim is None else self.aim.goal.wanted
 
     def along(self, x: Array) -> Array:
         """The weighted equations (N n, width) along the motion, with exact sgn."""

@@ -158,7 +158,6 @@ class FitComparison:
     missing: tuple[str, ...] = ()
     former_error: float | None = None
     level: float = LEVEL
-    notes: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -198,6 +197,26 @@ class FitComparison:
             )
         return (*out, *self.notes)
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on the comparison that the user should know."""
+        notes, old, new = [], self.before, self.after
+        if self.missing:
+            notes.append(
+                f"not compared, because only one of the two fits determines them in this form: {some(list(self.missing), 6)}"
+            )
+        if old.method != new.method or old.physical != new.physical:
+            words = [f"{x.method}{', physically consistent' if x.physical else ''}" for x in (old, new)]
+            notes.append(
+                f"the two fits use different methods ({' and '.join(words)}), whose errors may differ by more than σ"
+            )
+        if self.changed and (old.error_scale is None or new.error_scale is None):
+            notes.append(
+                "σ accounts for the noise of each log, but not for model errors: identify with folds (--folds 5) to include the "
+                "spread between parts of a log"
+            )
+        return tuple(notes)
+
     def joint_name(self, joint: int) -> str:
         """A joint in words; −1 stands for the shared drives."""
         return f"joint '{self.after.tree_joint_names[joint]}'" if joint >= 0 else "the shared drives"
@@ -212,8 +231,7 @@ class FitComparison:
                 f"{what}: changed as a group (Mahalanobis distance {group.distance:.2g}, p = {group.p:.1g}), although none of "
                 f"{names} changed significantly by itself"
             )
-        more = f" and {len(clear) - NAMED} more" if len(clear) > NAMED else ""
-        return f"{what}: {', '.join(x.text for x in clear[:NAMED])}{more}"
+        return f"{what}: {some([x.text for x in clear], NAMED)}"
 
     def _friction_sentence(self, change: FrictionChange) -> str:
         k = int(np.argmax(np.abs(change.z)))
@@ -226,7 +244,7 @@ class FitComparison:
         )
 
     def written(self) -> dict[str, Any]:
-        """The comparison as plain data for JSON."""
+        """The comparison as data for JSON, with arrays."""
         return {
             "before": self.before.source,
             "before_log_date": self.before.log_date,
@@ -234,9 +252,9 @@ class FitComparison:
             "level": self.level,
             "sentences": list(self.sentences),
             "former_error": self.former_error,
-            "parameters": [_table(x, "difference", "std", "z") for x in self.parameters],
-            "groups": [_table(x) for x in self.groups],
-            "friction": [_table(x, "z") for x in self.friction],
+            "parameters": [own_fields(ParameterChange, x, "difference", "std", "z") for x in self.parameters],
+            "groups": [own_fields(GroupChange, x) for x in self.groups],
+            "friction": [own_fields(FrictionChange, x, "z") for x in self.friction],
             "missing": list(self.missing),
         }
 
@@ -248,12 +266,6 @@ class FitComparison:
         count = len(self.changed_groups) + len(self.changed_friction)
         words = f"{count} of {len(self.groups)} groups changed" if self.changed else "nothing changed"
         return f"<FitComparison of {self.after.arm!r}: {words}, {len(self.parameters)} parameters>"
-
-
-def _table(record: Any, *further: str) -> dict[str, Any]:
-    """The fields of a record, and some of its properties, as plain data."""
-    values = own_fields(type(record), record) | {name: getattr(record, name) for name in further}
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 @record
@@ -362,57 +374,36 @@ def comparison(after: AnyFit, before: AnyFit, *, level: float = LEVEL) -> FitCom
             "between them?"
         )
     missing = tuple(dict.fromkeys(name for name in (*old.names, *new.names) if name not in shared))
-    i, j = [old.names.index(name) for name in shared], [new.names.index(name) for name in shared]
+    i, j = ([record.names.index(name) for name in shared] for record in (old, new))
     covariance = _covariance(old)[np.ix_(i, i)] + _covariance(new)[np.ix_(j, j)]
     difference = new.parameters[j] - old.parameters[i]
     changes = []
-    for k, name in enumerate(shared):
-        stds = (float(_errors_of(old)[i[k]]), float(_errors_of(new)[j[k]]))
-        p = math.erfc(abs(float(difference[k])) / max(math.hypot(*stds), 1e-300) / math.sqrt(2.0))
-        term = new.units[j[k]]
-        title = "" if term is None else term.title.removeprefix("the ").removesuffix(" friction")
-        about = (name, new.joints[j[k]], kind_of_parameter(new, j[k]), title, unit_of(new, j[k]))
-        changes.append(ParameterChange(*about, float(old.parameters[i[k]]), float(new.parameters[j[k]]), *stds, p))
+    for name, a, b in zip(shared, i, j, strict=True):
+        stds = (float(_errors_of(old)[a]), float(_errors_of(new)[b]))
+        p = math.erfc(
+            abs(float(new.parameters[b] - old.parameters[a])) / max(math.hypot(*stds), 1e-300) / math.sqrt(2.0)
+        )
+        title = "" if (term := new.units[b]) is None else term.title.removeprefix("the ").removesuffix(" friction")
+        about = (name, new.joints[b], kind_of_parameter(new, b), title, unit_of(new, b))
+        changes.append(ParameterChange(*about, float(old.parameters[a]), float(new.parameters[b]), *stds, p))
     actuated = [new.tree_joint_names.index(name) for name in new.joint_names if name in new.tree_joint_names]
     curves = [change for joint in actuated if (change := _friction_change(old, new, joint)) is not None]
-    laws = {x.joint: x.same_law for x in curves}
+    tested = [x for x in curves if not x.same_law]
+    others = {x.joint for x in tested}  # whose friction torques are compared instead of the parameters
     groups = []
     for joint, kind in dict.fromkeys((x.joint, x.kind) for x in changes):
-        if kind == "friction" and not laws.get(joint, True):
-            continue  # their torques are compared instead
+        if kind == "friction" and joint in others:
+            continue
         mine = [k for k, x in enumerate(changes) if (x.joint, x.kind) == (joint, kind)]
         square, freedom = mahalanobis(difference[mine], covariance[np.ix_(mine, mine)])
         names = tuple(shared[k] for k in mine)
         groups.append(GroupChange(joint, kind, names, math.sqrt(square), freedom, _beyond(square, freedom)))
-    tested = [x for x in curves if not x.same_law]
     together = _adjusted([*groups, *tested])  # one family of tests
     friction = {x.joint: x for x in (*curves, *together[len(groups) :])}
-    result = FitComparison(
+    return FitComparison(
         old, new, tuple(_adjusted(changes)), tuple(together[: len(groups)]), tuple(friction.values()), missing,
         _former_error(after, old), level,
     )  # fmt: skip
-    return replace(result, notes=_notes(result))
-
-
-def _notes(result: FitComparison) -> tuple[str, ...]:
-    """Remarks on a comparison that the user should know."""
-    notes = []
-    old, new = result.before, result.after
-    if result.missing:
-        notes.append(
-            f"not compared, because only one of the two fits determines them in this form: {some(list(result.missing), 6)}"
-        )
-    if old.method != new.method or old.physical != new.physical:
-        words = [f"{x.method}{', physically consistent' if x.physical else ''}" for x in (old, new)]
-        notes.append(
-            f"the two fits use different methods ({' and '.join(words)}), whose errors may differ by more than σ"
-        )
-    if result.changed and (old.error_scale is None or new.error_scale is None):
-        notes.append(
-            "σ accounts for the noise of each log, but not for model errors: identify with folds (--folds 5) to include the "
-            "spread between parts of a log"
-        )
-    return tuple(notes)
 
 
 # -- single tests --------------------------------------------------------------------------------
@@ -474,9 +465,7 @@ def unit_of(record: FitRecord, k: int) -> str:
 
 def _comparable(a: FitRecord, b: FitRecord, name: str) -> bool:
     """Whether both fits determine the parameter, as the same combination, with a finite error."""
-    if not same_parameter(a, b, name):
-        return False
-    return all(np.isfinite(_errors_of(record)[record.names.index(name)]) for record in (a, b))
+    return same_parameter(a, b, name) and all(np.isfinite(_errors_of(x)[x.names.index(name)]) for x in (a, b))
 
 
 def _errors_of(record: FitRecord) -> Array:

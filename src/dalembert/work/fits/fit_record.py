@@ -200,8 +200,9 @@ class FitRecord:
                 f"{some(arm.joint_names, 4)}; give the arm that was identified"
             )
         model_parameters = ParameterSet(
-            arm, dict(enumerate(self.friction_kinds)), _which(self.two_sided), _which(self.offset), self.rotor,
-            terms=self.terms, drives=self.drives, heated=self.heated, mean_temperature=self.mean_temperature,
+            arm, dict(enumerate(self.friction_kinds)), np.flatnonzero(self.two_sided).tolist(),
+            np.flatnonzero(self.offset).tolist(), self.rotor, terms=self.terms, drives=self.drives, heated=self.heated,
+            mean_temperature=self.mean_temperature,
         )  # fmt: skip
         if missing := [name for name in self.standard_names if name not in model_parameters.names]:
             raise DalembertError(
@@ -269,7 +270,7 @@ class FitRecord:
         return {
             "format": FORMAT,
             "version": VERSION,
-            **{key: plain(getattr(self, key)) for key in (*_PLAIN, "std")},
+            **{key: plain(x) for key, x in own_fields(FitRecord, self, "std").items() if key not in _TABLES},
             "units": [None if unit is None else {unit.name: _numbers_of(unit)} for unit in self.units],
             "terms": [{"joint": joint, term.name: _numbers_of(term)} for joint, term in self.terms],
             "drives": [{"joints": [drive.i, drive.j], "ratio": drive.ratio} for drive in self.drives],
@@ -287,7 +288,6 @@ class FitRecord:
 
 
 _TABLES = ("units", "terms", "drives", "runs", "source")  # fields that are converted before they are written
-_PLAIN = tuple(entry.name for entry in fields(FitRecord) if entry.name not in _TABLES)
 
 
 def read_fit(path: str | os.PathLike[str]) -> FitRecord:
@@ -362,9 +362,9 @@ def record_of(fit: Identification) -> FitRecord:
     )  # fmt: skip
 
 
-def own_fields(kind: type[Any], source: Any) -> dict[str, Any]:
-    """What an object has under the names of the fields of a record."""
-    return {entry.name: getattr(source, entry.name) for entry in fields(kind)}
+def own_fields(kind: type[Any], source: Any, *further: str) -> dict[str, Any]:
+    """What an object has under the names of the fields of a record, and under further names."""
+    return {name: getattr(source, name) for name in (*(entry.name for entry in fields(kind)), *further)}
 
 
 def kind_of_parameter(record: FitRecord, k: int) -> str:
@@ -408,17 +408,14 @@ def save_fit(
 
 
 def write_json(path: str | os.PathLike[str], plain: Mapping[str, Any], *, overwrite: bool) -> None:
-    """Plain data as JSON, with one line per key and per row of a matrix."""
+    """Plain data as JSON, with one line per key and per row of a matrix or a list of tables."""
+    text, lines = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode, []
+    for key, value in plain.items():
+        rows = isinstance(value, list) and value and isinstance(value[0], list | dict)
+        shown = "[\n" + ",\n".join(f"  {text(x)}" for x in value) + "\n ]" if rows else text(value)
+        lines.append(f" {json.dumps(key)}: {shown}")
     with whole_file(path, overwrite=overwrite, kinds=(".json",)) as file:
-        lines = [f" {json.dumps(key)}: {_value_text(value)}" for key, value in plain.items()]
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def _value_text(value: Any) -> str:
-    """A value on one line; a list of lists or tables has one line per entry."""
-    if isinstance(value, list) and value and isinstance(value[0], list | dict):
-        return "[\n" + ",\n".join(f"  {json.dumps(x, ensure_ascii=False, allow_nan=False)}" for x in value) + "\n ]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _date_of(sources: Sequence[str]) -> str | None:
@@ -612,7 +609,7 @@ class _StoredTable(Table):
 
     def selection(self, key: str) -> Mapping[str, Any]:
         inside = self.inner(key, self.get(key))
-        inside.check({"sentences": "texts"} | dict.fromkeys(("error", "plain_error", "band"), "limit"))
+        inside.check(texts="sentences", limit="error plain_error band")
         known = (*fit_options.CHOICES, *fit_options.FORMER_CHOICES)
         if unknown := [name for name in inside.texts("chosen") if name not in known]:
             raise inside.wrong("chosen", unknown[0], f"one of {', '.join(known)}")
@@ -620,34 +617,34 @@ class _StoredTable(Table):
             if not isinstance(inside.get(name), kind):
                 raise inside.wrong(name, inside.get(name), f"a {word}")
         estimator = inside.inner("estimator", inside.get("estimator"))
-        estimator.check({"method": "text", "prior": "flag"})
+        estimator.text("method")
         if estimator.flag("prior"):
             estimator.positive("prior_deviation")
             estimator.choice("prior_kind", (None, "entropic", "euclidean"))
         for trial in inside.tables("trials"):
-            checked = dict.fromkeys(("choice", "joint", "option"), "text") | {"chosen": "flag"}
-            checked |= dict.fromkeys(("error", "gain", "spread", "parameters"), "limit")
-            inside.inner("trials", trial).check(checked)
+            numbers = "error gain spread parameters"
+            inside.inner("trials", trial).check(text="choice joint option", flag="chosen", limit=numbers)
         return inside.data
 
     def closed_loop(self, key: str) -> Mapping[str, Any]:
         inside = self.inner(key, self.get(key))
-        inside.check({"scale": "text"} | dict.fromkeys(("delay", "delay_std", "lateness", "lateness_std"), "number"))
+        inside.check(text="scale", number="delay delay_std lateness lateness_std")
         for table in (inside.inner(name, inside.get(name)) for name in ("gains", "gains_std")):
             for gain in table.data:
                 table.some_numbers(gain, inside.sizes["n"])
         for run in inside.tables("runs"):
-            inside.inner("runs", run).check({"name": "text", "relative_error": "number"})
+            inside.inner("runs", run).check(text="name", number="relative_error")
         return inside.data
 
     def limit(self, key: str) -> float:
         """A number; null is infinite."""
         return math.inf if self.get(key) is None else self.number(key)
 
-    def check(self, kinds: Mapping[str, str]) -> None:
-        """Refuse values of the wrong kind: {key: method that reads it}."""
-        for key, kind in kinds.items():
-            getattr(self, kind)(key)
+    def check(self, **kinds: str) -> None:
+        """Refuse values of the wrong kind: methods that read them, and the keys for each."""
+        for kind, keys in kinds.items():
+            for key in keys.split():
+                getattr(self, kind)(key)
 
 
 def _record_of_file(whole: Any, where: str) -> FitRecord:
@@ -687,11 +684,6 @@ def _record_of_file(whole: Any, where: str) -> FitRecord:
             f"{where}: covariance has a negative number on its diagonal; variances are at least 0, so the file is damaged"
         )
     return record
-
-
-def _which(flags: Sequence[bool]) -> list[int]:
-    """The joints whose flag is set."""
-    return [j for j, flag in enumerate(flags) if flag]
 
 
 def _is_index(x: Any, low: int, end: float) -> bool:

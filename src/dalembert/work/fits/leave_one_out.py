@@ -32,7 +32,7 @@ from dalembert.work.identification.fitting.result import Identification
 from dalembert.work.logs.conditioning import usual_step
 from dalembert.work.logs.log import Log, joined
 
-FitOf = Callable[[Log, Progress], Identification]  # a whole identification from a log
+FitOf = Callable[..., Identification]  # (log, step=progress): a whole identification from a log
 
 FAR = 1.5  # ratio between the spread over folds and the standard deviation, or its inverse, that is reported
 FEWEST = 3  # smallest number of folds for a meaningful spread
@@ -227,7 +227,7 @@ def _judged(
 ) -> tuple[Fold, Array]:
     """A fold, and the values (b,) that it has for the parameters of a record."""
     try:
-        fit = fit_of(others, step)
+        fit = fit_of(others, step=step)
         run = fit.judged(left_out)
     except DalembertError as problem:
         raise DalembertError(f"{name} cannot be left out and predicted: {problem}; or use fewer folds") from None

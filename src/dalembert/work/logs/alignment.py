@@ -38,16 +38,10 @@ def aligned(log: Log) -> Log:
     lag = velocity_lag(log)
     if lag == 0.0 or log.qd is None:
         return log
-    word = "later" if lag > 0 else "earlier"
+    step, word = usual_step(log), "later" if lag > 0 else "earlier"
     note = f"{log.source}: the velocities are {1e3 * abs(lag):.2g} ms {word} than the positions and were shifted to match them"
-    return replace(log, qd=_moved(log, log.qd, lag), notes=(*log.notes, note))
-
-
-def earlier_torques(log: Log, lag: float) -> Log:
-    """The log with torques shifted back by ``lag`` (s)."""
-    if log.parts:
-        return joined([earlier_torques(part, lag) for part in log.parts])
-    return log if lag == 0.0 else replace(log, tau=_moved(log, log.tau, lag))
+    qd = np.concatenate([later(log.qd[run], lag / step) for run in runs_of(log, step)])
+    return replace(log, qd=qd, notes=(*log.notes, note))
 
 
 def velocity_lag(log: Log) -> float:
@@ -84,12 +78,6 @@ def velocity_lag(log: Log) -> float:
     error = float(np.sqrt(np.sum((above - lag * below) ** 2)) / max(below.sum(), 1e-300))
     certain = abs(lag) > SURE * error and SMALLEST * step < abs(lag) < LARGEST
     return lag if certain else 0.0
-
-
-def _moved(log: Log, x: Array, lag: float) -> Array:
-    """x at the instants t + lag, for each run."""
-    step = usual_step(log)
-    return np.concatenate([later(x[run], lag / step) for run in runs_of(log, step)])
 
 
 def later(x: Array, steps: float) -> Array:

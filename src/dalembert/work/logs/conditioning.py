@@ -142,25 +142,14 @@ class Conditioned:
 
         A few outputs at a time are computed as one product with a matrix of shifted copies of the low-pass.
         """
-        reach, shifted = self.reach, self._shifted
-        if not reach and len(at):
+        if not self.reach and len(at):
             return rows[:, at[0] : at[-1] + 1 : self.every]
-        passed = np.empty((len(rows), len(at)))
-        for start, first in zip(range(0, len(at), SHIFTS), at[::SHIFTS].tolist(), strict=True):
-            count = min(SHIFTS, len(at) - start)
-            length = 2 * reach + 1 + (count - 1) * self.every
-            window = rows[:, first - reach : first - reach + length]
-            np.matmul(window, shifted[:length, :count], out=passed[:, start : start + count])
+        weights, passed = shifted(self.kernel, self.every), np.empty((len(rows), len(at)))
+        for start in range(0, len(at), SHIFTS):
+            some = at[start : start + SHIFTS]
+            span = rows[:, some[0] - self.reach : some[-1] + self.reach + 1]
+            np.matmul(span, weights[: span.shape[1], : len(some)], out=passed[:, start : start + len(some)])
         return passed
-
-    @cached_property
-    def _shifted(self) -> Array:
-        """The low-pass in each of ``SHIFTS`` columns, each shifted down by ``every`` samples."""
-        length = 2 * self.reach + 1
-        columns = np.zeros((length + (SHIFTS - 1) * self.every, SHIFTS))
-        for k in range(SHIFTS):
-            columns[k * self.every : k * self.every + length, k] = self.kernel
-        return columns
 
     def blocks(self) -> Iterator[tuple[Stretch, NDArray[np.intp]]]:
         """(samples to compute, indices of the kept ones among them), one bounded block at a time."""
@@ -202,6 +191,14 @@ class Conditioned:
     def tau(self) -> Array:
         """Measured torques at the kept instants, low-passed."""
         return self.thinned(lambda piece: piece.tau)
+
+
+def shifted(window: Array, every: int) -> Array:
+    """A window in each of ``SHIFTS`` columns, each shifted down by ``every`` samples."""
+    columns = np.zeros((len(window) + (SHIFTS - 1) * every, SHIFTS))
+    for k in range(SHIFTS):
+        columns[k * every : k * every + len(window), k] = window
+    return columns
 
 
 def condition(
@@ -270,7 +267,11 @@ def smoothed(log: Log, cutoff: float, fewer: int = 1) -> tuple[list[Stretch], li
     stretches, notes = even_stretches(log, step, GAP / cutoff)
     rate = 1.0 / step / fewer
     moving = [filtered_states(thinned(samples, 1.0 / step, fewer), rate, cutoff) for samples in stretches]
-    return with_rests(moving, rate, cutoff), notes
+    if not moving:
+        return [], notes
+    period = max(2, round(rate / cutoff))
+    speeds = rest_speeds([stretch.qd for stretch in moving], period)  # from the noise and speeds of all stretches
+    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in moving], notes
 
 
 def thinned(log: Log, rate: float, every: int) -> Log:
@@ -279,15 +280,6 @@ def thinned(log: Log, rate: float, every: int) -> Log:
         return log
     smooth = log.mapped(lambda x: low_pass(x, rate, 0.4 * rate / every), "q", "qd", "tau")
     return smooth.rows(slice(None, None, every))
-
-
-def with_rests(stretches: list[Stretch], rate: float, cutoff: float) -> list[Stretch]:
-    """The stretches of a log with the rests of their joints; noise and speeds are estimated from all of them."""
-    if not stretches:
-        return []
-    period = max(2, round(rate / cutoff))
-    speeds = rest_speeds([stretch.qd for stretch in stretches], period)
-    return [replace(stretch, rest=rests(stretch.qd, speeds, period)) for stretch in stretches]
 
 
 def automatic_cutoff(log: Log) -> float:
@@ -315,12 +307,6 @@ def bandwidth(f: Array, power: Array, share: float, most: float) -> float | None
     return float(min(max(at), most * float(np.median(at)))) if at else None
 
 
-def above_noise(power: Array) -> Array:
-    """Power (K, n) less three times its noise floor, which the highest quarter of the frequencies shows."""
-    floor = np.median(power[3 * len(power) // 4 :], axis=0) / np.log(2)
-    return np.asarray(np.clip(power - 3 * floor, 0, None))
-
-
 def runs_of(log: Log, step: float) -> list[NDArray[np.intp]]:
     """The rows of each run: between two, time goes back or many samples are missing; ``step`` is the usual one (s)."""
     steps = np.diff(log.t)
@@ -343,7 +329,9 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
         even = np.interp(t, log.t[rows], x[rows, j])
         f, column = scipy.signal.periodogram(even, rate, "hann", detrend="linear")
         columns.append(column)
-    power = above_noise(np.column_stack(columns))
+    power = np.column_stack(columns)
+    # the highest quarter of the frequencies shows the noise floor
+    power = np.clip(power - 3 * (np.median(power[3 * len(power) // 4 :], axis=0) / np.log(2)), 0, None)
     return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
 
 

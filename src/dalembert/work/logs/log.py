@@ -7,8 +7,9 @@ arrays. Nothing is filtered here.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log  # sources of a 
 def joined(logs: Sequence[Log]) -> Log:
     """Several logs as one, with a gap of one second between them, across which nothing is filtered or interpolated.
 
-    Logs that are themselves joined are separated first.
+    Logs that are themselves joined are separated first. A quantity that some logs do not have is NaN there.
     """
     logs = [part for log in logs for part in log.separate]
     if len(logs) == 1:
@@ -128,14 +129,15 @@ def joined(logs: Sequence[Log]) -> Log:
     for log in logs:
         stamps.append(log.t - log.t.min() + at)
         at = float(stamps[-1].max()) + 1.0
-    qd, warm, command = (
-        _stacked([getattr(log, name) for log in logs], logs) for name in ("qd", "temperature", "command")
-    )
-    whole = Log(
-        np.concatenate(stamps), np.concatenate([log.q for log in logs]), np.concatenate([log.tau for log in logs]), qd,
-        tuple(note for log in logs for note in log.notes), some([Path(log.source).name for log in logs], 4),
-        temperature=warm, command=command,
-    )  # fmt: skip
+    stacked: dict[str, Any] = {}
+    for name in SIGNALS[1:]:
+        arrays = [getattr(log, name) for log in logs]
+        if any(x is not None for x in arrays):
+            filled = (np.full(log.q.shape, np.nan) if x is None else x for x, log in zip(arrays, logs, strict=True))
+            stacked[name] = np.concatenate(list(filled))
+    notes = tuple(note for log in logs for note in log.notes)
+    source = some([Path(log.source).name for log in logs], 4)
+    whole = Log(np.concatenate(stamps), **stacked, notes=notes, source=source)
     parts, end = [], 0
     for log in logs:
         own, end = whole.rows(slice(end, end + len(log))), end + len(log)
@@ -143,15 +145,6 @@ def joined(logs: Sequence[Log]) -> Log:
         views = {name: getattr(own, name) for name in SIGNALS if getattr(log, name) is not None}
         parts.append(replace(log, instants=instants, **views))
     return replace(whole, parts=tuple(parts))
-
-
-def _stacked(arrays: Sequence[Array | None], logs: Sequence[Log]) -> Array | None:
-    """A quantity of several logs (N, n), NaN for logs without it; None if no log has it."""
-    if all(values is None for values in arrays):
-        return None
-    return np.concatenate(
-        [np.full(log.q.shape, np.nan) if x is None else x for x, log in zip(arrays, logs, strict=True)]
-    )
 
 
 def read_log(
@@ -243,21 +236,13 @@ def read_log(
         _to_joint_side(raw, arrays, gears, sides, arm)
     if raw.runs is None:
         return _cleaned(raw, t, arrays, torque_needed, arm)
-    return joined(
-        [
-            _cleaned(run, t[rows], {group: values[rows] for group, values in arrays.items()}, torque_needed, arm)
-            for run, rows in _runs(raw)
-        ]
-    )
-
-
-def _runs(raw: Raw) -> Iterator[tuple[Raw, slice]]:
-    """The runs in a file, one by one, with their rows; notes on all of them go with the first."""
-    assert raw.runs is not None
-    ends = [*(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
-    for start, end in zip([0, *ends], ends, strict=False):
-        source = f"{raw.source}{EPISODE}{raw.runs[start]}"
-        yield replace(raw, source=source, notes=list(raw.notes) if not start else []), slice(start, end)
+    logs, ends = [], [0, *(np.flatnonzero(np.diff(raw.runs)) + 1).tolist(), len(raw.runs)]
+    for start, end in pairwise(ends):
+        notes = [] if start else list(raw.notes)  # on all runs go with the first
+        run = replace(raw, source=f"{raw.source}{EPISODE}{raw.runs[start]}", notes=notes)
+        own = {group: values[start:end] for group, values in arrays.items()}
+        logs.append(_cleaned(run, t[start:end], own, torque_needed, arm))
+    return joined(logs)
 
 
 def raw_of(

@@ -32,6 +32,7 @@ from dalembert.work.identification.fitting.fit import NOTHING
 from dalembert.work.identification.fitting.known_load import check_free_tip
 from dalembert.work.identification.fitting.least_squares import ROUNDS, correlation_time, least_squares, spread
 from dalembert.work.identification.fitting.physical_consistency import tensor
+from dalembert.work.identification.fitting.result import relative
 from dalembert.work.logs.checks.impossible_values import garbage_in
 from dalembert.work.logs.conditioning import condition
 from dalembert.work.logs.formats.raw import Raw
@@ -45,6 +46,7 @@ CHOICES = {"body": 10, "mass-com": 4}
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 
 
+@one_thread()
 def identify_payload(
     arm: Arm,
     log: Source,
@@ -105,17 +107,15 @@ def identify_payload(
             raise DalembertError(
                 "gains, gain_deviation and reference apply to joint torques; omit them for a wrist sensor"
             )
-        with one_thread():
-            return from_wrist(arm, log, wrench, sensor, float(sign), CHOICES[parameters], cutoff, reading)
+        return from_wrist(arm, log, wrench, sensor, float(sign), CHOICES[parameters], cutoff, reading)
     if wrench is not None or sensor is not None:
         raise DalembertError(
             "a wrench or a sensor is given together with two logs; give one log to use the wrist sensor"
         )
-    with one_thread():
-        return from_torques(
-            arm, log, loaded, CHOICES[parameters], gains, gain_deviation, arm_deviation, reference, tuple(friction), cutoff,
-            reading,
-        )  # fmt: skip
+    return from_torques(
+        arm, log, loaded, CHOICES[parameters], gains, gain_deviation, arm_deviation, reference, tuple(friction), cutoff,
+        reading,
+    )  # fmt: skip
 
 
 # -- from a sensor at the wrist --------------------------------------------------------------------
@@ -174,9 +174,8 @@ def from_wrist(
     W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
     values, covariance, residual, noise = _solved(W, measured)
     bias, pi = values[:6], values[6:]
-    size = float(np.linalg.norm(measured - bias))
     return payload_of(
-        pi, covariance[6:, 6:], float(np.linalg.norm(residual)) / max(size, 1e-300), noise, len(W), frame, notes,
+        pi, covariance[6:, 6:], relative(residual, measured - bias), noise, len(W), frame, notes,
         bias=sign * bias, bias_std=np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)),
     )  # fmt: skip
 
@@ -232,17 +231,12 @@ def _wrench(
     whole, notes = np.isfinite(values).all(axis=1) & np.isfinite(t), list[str]()
     garbage = garbage_in(t, {"wrench": values})
     if garbage is not None:
-        worst = f"{garbage.group} reaches {garbage.value:.3g}"
+        bad = f"{raw.source}: {int(garbage.rows.sum())} of {len(t)} rows of the wrench contain values that no sensor measures "
+        bad += f"({garbage.group} reaches {garbage.value:.3g})"
         if garbage.many:
-            raise DalembertError(
-                f"{raw.source}: {int(garbage.rows.sum())} of {len(t)} rows of the wrench contain values that no sensor measures "
-                f"({worst}); is it another quantity? Name its column, wrench='NAME' (--wrench NAME)"
-            )
+            raise DalembertError(f"{bad}; is it another quantity? Name its column, wrench='NAME' (--wrench NAME)")
         whole &= ~garbage.rows
-        count = int(garbage.rows.sum())
-        notes.append(
-            f"{raw.source}: {count} of {len(t)} rows of the wrench contain values that no sensor measures ({worst}) and were dropped"
-        )
+        notes.append(f"{bad} and were dropped")
     if whole.sum() < 10:
         raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench contain valid numbers only")
     return t[whole], values[whole], notes

@@ -131,7 +131,7 @@ def look_at(arm: Arm, runs: Sequence[tuple[Log, Conditioned]], reading: Mapping[
     """Issue warnings about logs that look inconsistent with their description."""
     for log, ready in runs:
         for sentence in suspicions(arm, log, ready, reading):
-            warnings.warn(sentence, IdentificationWarning, stacklevel=4)
+            warnings.warn(sentence, IdentificationWarning, stacklevel=5)  # one level for the decorator
 
 
 def payload_of(
@@ -156,10 +156,8 @@ def payload_of(
             f"the load has a mass of {payload.mass:.3g} kg, which is impossible: are the runs exchanged, or is the sign of the "
             "torques or the wrench reversed (sign=-1, --reaction)?"
         )
-    if len(values) == 10 and not unseen:
-        problem = payload.body.impossible()
-        if problem is not None:
-            notes.append(
-                f"no body has the identified inertia ({problem}): the motion hardly excites it; use mass and centre only"
-            )
+    if len(values) == 10 and not unseen and (problem := payload.body.impossible()) is not None:
+        notes.append(
+            f"no body has the identified inertia ({problem}): the motion hardly excites it; use mass and centre only"
+        )
     return replace(payload, notes=tuple(notes))

@@ -12,8 +12,7 @@ joints, so half of the variance of every source is common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,12 +21,12 @@ from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.base.per_joint import per_joint
-from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns
 from dalembert.work.identification.fitting.evidence import column_lengths
 from dalembert.work.identification.fitting.least_squares import above_zero, correlation_time, inverse_of
 from dalembert.work.identification.fitting.physical_consistency import scales
+from dalembert.work.identification.fitting.result import relative
 
 STEPS = 200  # of Gauss–Newton, maximum
 SETTLED = 1e-4  # change of the weighted sum of squares, χ², at which the iteration ends
@@ -239,13 +238,6 @@ class GainSource:
     belief: NormalBelief
 
 
-def has_current(names: set[str], reading: Mapping[str, Any]) -> bool:
-    """Whether a log with these names has currents and no torques, and therefore needs gains."""
-    columns, lower = reading.get("columns") or {}, {name.lower() for name in names}
-    current, torque = (bool(key in columns or lower & set(SIGNALS[key].spellings)) for key in ("current", "tau"))
-    return current and not torque
-
-
 def shared(deviation: Array) -> Array:
     """(n, n) covariance of relative errors of this size (n,), the fraction ``COMMON`` of it common to all joints."""
     return np.outer(deviation, deviation) * (COMMON + (1 - COMMON) * np.eye(len(deviation)))
@@ -253,15 +245,15 @@ def shared(deviation: Array) -> Array:
 
 def from_given(name: str, deviation: ArrayLike | None, arm: Arm) -> GainSource | None:
     """Given gains, so that the factor on them is 1; None if they are exact (deviation 0)."""
-    relative = per_joint("gain_deviation", GAIN_DEVIATION if deviation is None else deviation, arm.n)
-    if not ((relative >= 0) & (relative <= 1)).all():
+    deviations = per_joint("gain_deviation", GAIN_DEVIATION if deviation is None else deviation, arm.n)
+    if not ((deviations >= 0) & (deviations <= 1)).all():
         raise DalembertError(
-            f"gain_deviation is {', '.join(f'{x:g}' for x in relative)}; relative standard deviations must lie between 0 (exact) and 1, "
-            "such as 0.1 for ten percent"
+            f"gain_deviation is {', '.join(f'{x:g}' for x in deviations)}; relative standard deviations must lie between 0 (exact) "
+            "and 1, such as 0.1 for ten percent"
         )
-    if not relative.any():
+    if not deviations.any():
         return None
-    return GainSource(name, NormalBelief.of(np.zeros(arm.n), shared(np.maximum(relative, 1e-6))))
+    return GainSource(name, NormalBelief.of(np.zeros(arm.n), shared(np.maximum(deviations, 1e-6))))
 
 
 def from_reference(
@@ -279,9 +271,7 @@ def from_reference(
     mass = FLANGE * sum(float(body.inertia.mass) for body in arm.mechanism.tree.bodies)
     extra = np.array([mass, *[mass * FLANGE_LENGTH] * 3])
     known = NormalBelief.of(np.array([1.0, 0.0, 0.0, 0.0, 0.0]), np.diag([1e-8, *np.maximum(extra, 1e-6) ** 2]))
-    sizes = [
-        float(np.linalg.norm(x)) / max(float(np.linalg.norm(y)), 1e-300) for x, y in zip(expected, logged, strict=True)
-    ]
+    sizes = [relative(x, y) for x, y in zip(expected, logged, strict=True)]
     start = NormalBelief.of(np.log(np.maximum(sizes, 1e-12)), UNKNOWN**2 * np.eye(arm.n))
     fit = fit_drives(joints, start, bodies=known)
     belief = fit.gains_belief
@@ -327,20 +317,19 @@ def from_arm(base: BaseParameters, joints: Sequence[JointRows], deviation: float
     expected = [joint.whole[:, :-1] @ base.values for joint in joints]
     sizes = [(float(np.linalg.norm(tau)), float(np.linalg.norm(joint.whole[:, -1])))
              for tau, joint in zip(expected, joints, strict=True)]  # fmt: skip
-    clear = max(tau for tau, _ in sizes)
-    ratios = [np.log(tau / y) for tau, y in sizes if y > 0 and tau > 1e-3 * clear]
+    ratios = [np.log(tau / y) for tau, y in sizes if y > 0 and tau > 1e-3 * max(sizes)[0]]
     if not ratios:
         return None
     start = NormalBelief.of(np.full(len(joints), float(np.median(ratios))), UNKNOWN**2 * np.eye(len(joints)))
     expected_moments, values = base.values[moments], base.values
-    relative = covariance[np.ix_(moments, moments)] / np.outer(expected_moments, expected_moments)
+    errors = covariance[np.ix_(moments, moments)] / np.outer(expected_moments, expected_moments)  # relative
     fit = None
     for _ in range(LINEARISED):  # the errors are relative: normal in ln π, linearised at the previous fit
         now = values[moments]
         if not (now * expected_moments > 0).all():
             return None
         precision = np.zeros_like(covariance)
-        precision[np.ix_(moments, moments)] = inverse_of(relative * np.outer(now, now))
+        precision[np.ix_(moments, moments)] = inverse_of(errors * np.outer(now, now))
         mean = base.values.copy()
         mean[moments] = now * (1 + np.log(expected_moments / now))
         before = fit

@@ -21,13 +21,16 @@ from numpy.typing import ArrayLike
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.per_joint import per_joint
+from dalembert.base.tables.signal_columns import SIGNALS
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
 from dalembert.work.identification.fitting.fit import NOTHING
 from dalembert.work.identification.fitting.known_load import TipLoad
 from dalembert.work.identification.fitting.parameter_set import FRICTION, ParameterSet
+from dalembert.work.identification.fitting.result import relative
 from dalembert.work.logs.conditioning import Conditioned, condition
 from dalembert.work.logs.log import Log, Source, raw_of, read_log
+from dalembert.work.logs.scipy_package import scipy
 from dalembert.work.payload import payload_gains
 from dalembert.work.payload.payload_fit import MassBySource, Payload, look_at, payload_of
 from dalembert.work.payload.payload_gains import DriveFit, GainSource, JointRows, NormalBelief, fit_drives
@@ -45,7 +48,9 @@ def from_torques(
 ) -> Payload:  # fmt: skip
     """The load from a run without and a run with it; ``count`` of its ten parameters are identified."""
     names = set() if isinstance(log, Log) else set(raw_of(log, arm).names)
-    currents = gains is None and payload_gains.has_current(names, reading)
+    columns, lower = reading.get("columns") or {}, {name.lower() for name in names}
+    has_current, has_torque = (key in columns or lower & set(SIGNALS[key].spellings) for key in ("current", "tau"))
+    currents = bool(gains is None and has_current and not has_torque)
     amperes, how = gains is not None or currents, dict(reading)
     if amperes:
         how["gains"] = np.ones(arm.n) if gains is None else gains
@@ -88,14 +93,14 @@ def from_torques(
     factor = np.exp(fit.log_gains)
     late = [(r[joint.runs[1]] * factor[j], other.tau[rows.moving[1][:, j], j] * factor[j])
             for j, (r, joint) in enumerate(zip(fit.residual, joints, strict=True))]  # fmt: skip
-    error = np.linalg.norm(np.concatenate([r for r, _ in late])) / np.linalg.norm(np.concatenate([y for _, y in late]))
+    error = relative(*(np.concatenate(parts) for parts in zip(*late, strict=True)))
     more: dict[str, Any] = {"by_source": tuple(by_source)}
     if belief is not None:
         std = np.sqrt(np.maximum(np.diag(fit.covariance)[-arm.n :], 0.0))
         more |= {"gains": unit * factor, "gains_std": unit * factor * std}
         more["gains_unit"] = "N m/A" if amperes else "N m/N m"
     load = payload_of(
-        fit.values[b : b + count], fit.covariance[b : b + count, b : b + count], float(error), fit.noise * factor,
+        fit.values[b : b + count], fit.covariance[b : b + count, b : b + count], error, fit.noise * factor,
         int(sum(m.sum() for m in rows.moving)), arm.robot.tip.name if arm.robot.tip else "tip", notes, **more,
     )  # fmt: skip
     return replace(load, notes=(*load.notes, *_disagreements(load)))
@@ -139,7 +144,10 @@ class LoadRows:
         self.regressors = [np.concatenate([Y[0], np.zeros((*Y[0].shape[:2], count))], axis=2),
                            np.concatenate([Y[1], self.held[1][:, :, :count]], axis=2)]  # fmt: skip
         self.signs = [run.thinned(lambda piece: np.sign(piece.qd)) for run in self.runs]
-        self.speeds = [run.thinned(lambda piece: piece.qd) for run in self.runs]
+        speeds = [run.thinned(lambda piece: piece.qd) for run in self.runs]
+        laws = {"offset": map(np.ones_like, speeds), "viscous": speeds, "coulomb": self.signs}
+        own = [columns for name, columns in laws.items() if name in ("offset", *friction)]
+        self.laws = [np.stack(columns, axis=2) for columns in zip(*own, strict=True)]  # of each run (M, n, laws)
 
     def joints(self, runs: Sequence[int] = (0, 1), load: Sequence[Array] | None = None) -> list[JointRows]:
         """Every joint's rows of some runs; ``load``: the transmitted torques of each run, for load-dependent friction."""
@@ -159,14 +167,7 @@ class LoadRows:
         use = [self.moving[k][:, j] for k in runs]
         ends = np.concatenate([[0], np.cumsum([m.sum() for m in use])])
         spans = tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(ends))
-        friction = []
-        for k, mine, span in zip(runs, use, spans, strict=True):
-            own = [np.ones(int(mine.sum()))]
-            own += [self.speeds[k][mine, j]] * ("viscous" in self.friction)
-            own += [self.signs[k][mine, j]] * ("coulomb" in self.friction)
-            wide = np.zeros((ends[-1], len(own)))
-            wide[span] = np.column_stack(own)
-            friction.append(wide)
+        friction = [scipy.linalg.block_diag(*(self.laws[k][mine, j] for k, mine in zip(runs, use, strict=True)))]
         if load is not None and "load" in self.friction:
             passed = [self.signs[k][m, j] * np.abs(load[k][m, j]) for k, m in zip(runs, use, strict=True)]
             friction.append(np.concatenate(passed)[:, None])

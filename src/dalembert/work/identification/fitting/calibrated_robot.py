@@ -20,9 +20,9 @@ from dalembert.robot.model.inertia import Inertia, from_ten_parameters, ten_para
 from dalembert.robot.model.robot import Coupling, Friction, Joint, Link, Robot, Rotor
 from dalembert.robot.terms import Term
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
+from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.parameter_set import SLOPE_UNITS, Drive, ParameterSet, shape_of
 from dalembert.work.identification.fitting.physical_consistency import (
-    Belief,
     ConsistentProblem,
     entries,
     links_of,
@@ -39,7 +39,7 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     if _possible(base, phi):
         return phi, []
     try:
-        return _exactly(base, ConsistentProblem(base, Belief(), exact=True).exactly(values), values), []
+        return _exactly(base, ConsistentProblem(base, EstimatorOptions(), exact=True).exactly(values), values), []
     except MissingExtraError as missing:
         return phi, [f"the nearest parameters are not physically consistent, and {missing}"]
     except DalembertError:

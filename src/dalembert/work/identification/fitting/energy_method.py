@@ -17,8 +17,6 @@ by the joint on which they act need more motion than with the joint torque equat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,11 +24,9 @@ from dalembert.base.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
-from dalembert.work.identification.fitting.evidence import Evidence
-from dalembert.work.logs.conditioning import Conditioned, Stretch
+from dalembert.work.logs.conditioning import SHIFTS, Conditioned, Stretch, shifted
 
 HALF = 1.5  # half the width of a window, in periods of the cut-off
-AT_ONCE = 8  # windows integrated by one matrix product
 BLOCK = 4096  # samples per block of columns, or four windows if that is more
 STORED = (*INERTIAL, "Im")  # parameters of a joint, in the order of Arm.energy_regressors
 
@@ -60,90 +56,55 @@ def energy_equations(base: BaseParameters, ready: Conditioned) -> tuple[Array, A
     >>> bool(np.abs(E @ base.values - e).max() < 1e-3 * np.abs(e).max())
     True
     """
-    parts = list(_blocks(base, ready))
-    if not parts:
-        return np.zeros((0, base.rank)), np.zeros(0), np.zeros(0)
+    members = [base.parameters.members[k] for k in base.independent]
+    for x in members:
+        if x.loaded or x.torque is not None:
+            why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
+            raise DalembertError(
+                f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; "
+                "remove the term, or use method='weighted'"
+            )
+    stored = np.array([x.unit is None and x.slope is None for x in members], bool)  # inertias of links and rotors
+    (w, slope), parts = window(ready), [(np.zeros((0, base.rank)), np.zeros(0), np.zeros(0))]
+    half, every = len(w) // 2, ready.every
+    size = max(1, max(BLOCK, 8 * half) // every)
+    for piece, indices in zip(ready.pieces, ready.kept, strict=True):
+        inside = indices[(indices >= half) & (indices < len(piece.t) - half)]
+        for start in range(0, len(inside), size):  # a bounded number of windows at a time
+            some = inside[start : start + size]
+            first = int(some[0]) - half
+            part = piece.part(slice(first, int(some[-1]) + half + 1))
+            energy, power = _columns(base, stored, part)
+            E = _integrals(power, w, some - first, every)
+            E[:, stored] = -_integrals(energy, slope, some - first, every)
+            drive = np.sum(part.tau * part.qd, axis=1, keepdims=True)
+            parts.append((E, _integrals(drive, w, some - first, every)[:, 0], piece.t[some]))
     E, e, t = (np.concatenate(x) for x in zip(*parts, strict=True))
     return E, e, t
 
 
-def energy_evidence(base: BaseParameters, ready: Conditioned) -> Evidence:
-    """The evidence of all energy equations, in the form of a single joint on which every parameter acts."""
-    E, e, _ = energy_equations(base, ready)
-    return Evidence.of_equations([E], [e])
-
-
-def energy_residuals(base: BaseParameters, ready: Conditioned, values: Array) -> list[Array]:
-    """e − E π_b (W) of the windows of every stretch of the log that is long enough."""
-    E, e, t = energy_equations(base, ready)
-    ends = np.flatnonzero(np.abs(np.diff(t)) > 1.5 * ready.every / ready.rate) + 1
-    return np.split(e - E @ values, ends) if len(e) else []
-
-
-def _blocks(base: BaseParameters, ready: Conditioned) -> Iterator[tuple[Array, Array, Array]]:
-    """E, e and t for a bounded number of windows at a time."""
-    columns = PowerColumns(base)
-    w, slope = window(ready)
-    half = len(w) // 2
-    size = max(1, max(BLOCK, 8 * half) // ready.every)
-    for piece, indices in zip(ready.pieces, ready.kept, strict=True):
-        inside = indices[(indices >= half) & (indices < len(piece.t) - half)]
-        for start in range(0, len(inside), size):
-            some = inside[start : start + size]
-            first = int(some[0]) - half
-            part = piece.part(slice(first, int(some[-1]) + half + 1))
-            stored, power = columns(part)
-            E = _integrals(power, w, some - first, ready.every)
-            E[:, columns.stored] = -_integrals(stored, slope, some - first, ready.every)
-            drive = np.sum(part.tau * part.qd, axis=1, keepdims=True)
-            yield E, _integrals(drive, w, some - first, ready.every)[:, 0], piece.t[some]
-
-
 def _integrals(x: Array, w: Array, at: NDArray[np.intp], every: int) -> Array:
     """Σ w x of samples x (N, C) around some samples, ``every`` apart: (len(at), C)."""
-    half = len(w) // 2
-    shifted = np.zeros((AT_ONCE, len(w) + (AT_ONCE - 1) * every))
-    for k in range(AT_ONCE):
-        shifted[k, k * every : k * every + len(w)] = w
-    out = np.empty((len(at), x.shape[1]))
-    for start in range(0, len(at), AT_ONCE):
-        some = at[start : start + AT_ONCE]
+    half, out = len(w) // 2, np.empty((len(at), x.shape[1]))
+    weights = np.ascontiguousarray(shifted(w, every).T)
+    for start in range(0, len(at), SHIFTS):
+        some = at[start : start + SHIFTS]
         span = x[some[0] - half : some[-1] + half + 1]
-        out[start : start + len(some)] = shifted[: len(some), : len(span)] @ span
+        out[start : start + len(some)] = weights[: len(some), : len(span)] @ span
     return out
 
 
-class PowerColumns:
-    """The energy stored or the power absorbed per unit of each base parameter.
-
-    stored  (b,) which of them are inertias of links and rotors, whose energy is stored
-    """
-
-    def __init__(self, base: BaseParameters) -> None:
-        self.parameters = base.parameters
-        members = [self.parameters.members[k] for k in base.independent]
-        for x in members:
-            if x.loaded or x.torque is not None:
-                why = "depends on the load of its joint" if x.loaded else "is a user-defined column"
-                raise DalembertError(
-                    f"the parameter {x.name} {why}, which needs accelerations, but method='energy' does not compute them; "
-                    "remove the term, or use method='weighted'"
-                )
-        self.stored = np.array([x.unit is None and x.slope is None for x in members], bool)
-        self._members = members
-        self._others = [k for k, stored in zip(base.independent, self.stored, strict=True) if not stored]
-
-    def __call__(self, piece: Stretch) -> tuple[Array, Array]:
-        """(N, stored) energies (J), and (N, b) powers (W), which are 0 for the stored ones."""
-        arm, q, qd = self.parameters.arm, piece.q, piece.qd
-        beta_T, beta_U = arm.energy_regressors(q, qd)
-        beta = np.asarray(beta_T, np.float64) + beta_U
-        energies = [
-            0.5 * (qd @ x.drive.row(arm.n)) ** 2 if x.drive is not None else beta[:, x.joint, STORED.index(x.kind)]
-            for x, stored in zip(self._members, self.stored, strict=True) if stored
-        ]  # fmt: skip
-        power = np.zeros((len(q), len(self._members)))
-        if self._others:
-            torques = self.parameters.columns(self._others, q, qd, np.zeros(q.shape), piece.temperature)
-            power[:, ~self.stored] = np.stack([np.sum(torques[k] * qd, axis=1) for k in self._others], axis=1)
-        return np.stack(energies, axis=1) if energies else np.zeros((len(q), 0)), power
+def _columns(base: BaseParameters, stored: NDArray[np.bool_], piece: Stretch) -> tuple[Array, Array]:
+    """Per unit of each base parameter: (N, stored) energies (J), and (N, b) powers (W), which are 0 for the stored ones."""
+    parameters, q, qd = base.parameters, piece.q, piece.qd
+    beta_T, beta_U = parameters.arm.energy_regressors(q, qd)
+    beta, energies = np.asarray(beta_T, np.float64) + beta_U, [np.zeros((len(q), 0))]
+    for k in np.array(base.independent, int)[stored].tolist():
+        x = parameters.members[k]
+        row = None if x.drive is None else x.drive.row(parameters.arm.n)
+        energies.append((beta[:, x.joint, STORED.index(x.kind)] if row is None else 0.5 * (qd @ row) ** 2)[:, None])
+    power, others = np.zeros((len(q), base.rank)), np.array(base.independent, int)[~stored].tolist()
+    if others:
+        torques = parameters.columns(others, q, qd, np.zeros(q.shape), piece.temperature)
+        power[:, ~stored] = np.stack([np.sum(torques[k] * qd, axis=1) for k in others], axis=1)
+    return np.hstack(energies), power

@@ -14,8 +14,8 @@ S 7.4, from the last joint to the first, can use its equations directly.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,8 @@ from dalembert.base.environment.short_repr import brief, record
 from dalembert.base.per_joint import per_joint
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import joint_ranges
-from dalembert.work.logs.conditioning import Conditioned, Stretch
+from dalembert.work.identification.fitting.joint_columns import EquationColumns
+from dalembert.work.logs.conditioning import Conditioned
 from dalembert.work.logs.scipy_package import scipy
 
 PANEL = 8  # columns per panel of tpqrt: the fastest choice for 20 to 90 columns
@@ -40,19 +41,6 @@ HELD = 4.0  # numbers per sample and joint, as in the log itself: largest size o
 BLOCKS = 40  # of time, for errors from leaving one out
 FINE = 3  # parts of each of them, at which moving blocks may begin
 PER_BLOCK = 8  # minimum number of kept samples per block
-
-
-class EquationColumns(Protocol):
-    """Columns of the joints' equations: for each joint their numbers, and its part of the rows of a block."""
-
-    @property
-    def columns(self) -> Sequence[NDArray[np.intp]]: ...
-
-    @property
-    def parts(self) -> Sequence[slice]: ...
-
-    def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples) for states (samples, n)."""
 
 
 @record
@@ -73,12 +61,10 @@ class RestWeights:
     @classmethod
     def of(cls, arm: Arm, ready: Conditioned, dead_zone: ArrayLike | None = None, dry: bool = True) -> RestWeights:
         """The rule for a log; without ``dry`` friction, slow joints are like others."""
-        zone = SLOW * np.abs(ready.qd).max(axis=0)
-        if dead_zone is not None:
-            zone = per_joint("dead_zone", dead_zone, arm.n)
+        own = dead_zone is None
+        zone = SLOW * np.abs(ready.qd).max(axis=0) if own else per_joint("dead_zone", dead_zone, arm.n)
         if (zone < 0).any():
             raise DalembertError(f"dead_zone is {dead_zone!r}; it is a speed (rad/s) and must be at least 0")
-        own = dead_zone is None
         return cls(zone if dry else np.zeros(arm.n), REST if own else 0.0, own and dry, _still(arm, ready))
 
     def moving(self, qd: Array, resting: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -118,28 +104,25 @@ class LogEquations:
         self._held: Array | None = None
 
     def __iter__(self) -> Iterator[EquationBlock]:
-        ready, done = self.ready, 0
-        new = self._room() if self._held is None else None
+        ready, done, new = self.ready, 0, None
+        width, samples = self.columns.parts[-1].stop, sum(piece.q.size for piece in ready.pieces)
+        if self._held is None and width * ready.count <= HELD * samples:
+            new = np.empty((width, ready.count))
         for piece, indices in ready.blocks():
             at = slice(done, done + len(indices))
             slope = np.gradient(piece.tau, 1.0 / ready.rate, axis=0)
             tau, slope = ready.low_passed(piece.tau.T, indices), ready.low_passed(slope.T, indices)
-            rows = self._rows(piece, indices) if self._held is None else self._held[:, at]
+            if self._held is None:
+                q, qd, qdd = piece.states
+                qd = np.where(self.rests.still, 0.0, qd)
+                rows = ready.low_passed(self.columns.rows(q, qd, qdd, piece.temperature), indices)
+            else:
+                rows = self._held[:, at]
             if new is not None:
                 new[:, at] = rows
             yield EquationBlock(at, rows, tau, slope, self.rests.moving(piece.qd[indices], piece.resting[indices]))
             done = at.stop
         self._held = self._held if new is None else new
-
-    def _rows(self, piece: Stretch, indices: NDArray[np.intp]) -> Array:
-        q, qd, qdd = piece.states
-        rows = self.columns.rows(q, np.where(self.rests.still, 0.0, qd), qdd, piece.temperature)
-        return self.ready.low_passed(rows, indices)
-
-    def _room(self) -> Array | None:
-        """Space for the columns of all kept samples, if it is not larger than the log."""
-        width, samples = self.columns.parts[-1].stop, sum(piece.q.size for piece in self.ready.pieces)
-        return np.empty((width, self.ready.count)) if width * self.ready.count <= HELD * samples else None
 
     def of(self, ready: Conditioned) -> LogEquations:
         """The same equations with the torques of another conditioned log with the same states."""
@@ -177,7 +160,7 @@ class LogEquations:
         labels, columns = self.segments if labels is None else labels, self.columns.columns
         count = int(labels.max(initial=0)) + 1
         R = [[np.zeros((len(x) + 2, len(x) + 2), order="F") for _ in range(count)] for x in columns]
-        rows = np.zeros((len(R), count))
+        rows, extended = np.zeros((len(R), count)), scipy.linalg.lapack.dtpqrt
         for block in self:
             factors = np.where(block.moving, 1.0, self.rests.factor).T
             if weights is not None:
@@ -186,7 +169,8 @@ class LogEquations:
             for j, part in enumerate(self.columns.parts):
                 equations = np.vstack([block.rows[part], -block.slope[j], block.tau[j]]) * factors[j]
                 for label, some in runs:
-                    R[j][label] = _extended(R[j][label], equations[:, some].T)
+                    panel, new = min(PANEL, len(equations)), equations[:, some].T
+                    R[j][label] = extended(0, panel, R[j][label], new, overwrite_a=True, overwrite_b=True)[0]
                     rows[j, label] += np.count_nonzero(block.moving[some, j])
             step("regressor", block.at.stop / self.ready.count)
         return Evidence(tuple(map(np.array, R)), tuple(columns), rows, size)
@@ -198,11 +182,6 @@ def runs_of_equal(labels: NDArray[np.intp]) -> Iterator[tuple[int, slice]]:
     for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
         if end > start:
             yield int(labels[start]), slice(int(start), int(end))
-
-
-def _extended(R: Array, equations: Array) -> Array:
-    """The triangle R extended by more equations."""
-    return scipy.linalg.lapack.dtpqrt(0, min(PANEL, len(R)), R, equations, overwrite_a=True, overwrite_b=True)[0]
 
 
 @brief
@@ -277,10 +256,6 @@ class Evidence:
     def count(self) -> int:
         """The number of blocks of time."""
         return self.rows.shape[1]
-
-    def with_lag(self, lag: float) -> Evidence:
-        """The same equations with another compensated lag."""
-        return replace(self, lag=lag)
 
     @cached_property
     def joints(self) -> tuple[TriangularSystem, ...]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,7 +33,6 @@ from dalembert.work.identification.fitting.friction_shapes import with_sigmoid, 
 from dalembert.work.identification.fitting.known_load import KnownLoad, known_load
 from dalembert.work.identification.fitting.methods import FitProblem, least_squares, torque_lag
 from dalembert.work.identification.fitting.model_parameters import (
-    belief_of,
     friction_of,
     parameter_set,
 )
@@ -42,8 +40,8 @@ from dalembert.work.identification.fitting.parameter_set import ParameterSet, ha
 from dalembert.work.identification.fitting.result import Identification, make_run
 from dalembert.work.identification.fitting.result import IdentificationWarning as IdentificationWarning
 from dalembert.work.identification.fitting.solution import drift_hints, solution
+from dalembert.work.identification.selection.estimator_choice import choose
 from dalembert.work.identification.selection.selection_result import Selection
-from dalembert.work.identification.selection.selection_run import choose
 from dalembert.work.identification.selection.time_blocks import TooShortError
 from dalembert.work.logs.alignment import aligned
 from dalembert.work.logs.checks.plausible_units import findings
@@ -132,35 +130,25 @@ def identify(
     whole, others = _read_all(arm, log, validate, settings.validation.hold_out, {**reading, **needed}, step)
     if recorded is not None:
         whole = recorded.with_torques(whole)
-    with _solvable(arm, whole):
+    try:
         result = fit_to(whole, settings, reading, step)
         if recorded is not None:
             result, others = delegate(POSITIONS, "judged")(recorded, result, others)
         result = replace(result, validation=tuple(map(result.judged, others)))
         if settings.validation.folds:
-
-            def fit_of(part: Log, step: Progress) -> Identification:
-                return fit_to(part, settings, reading, step)
-
-            folds = delegate(FOLDS, "folds")(result, whole, fit_of, settings.validation.folds, step)
+            again = partial(fit_to, settings=settings, reading=reading)
+            folds = delegate(FOLDS, "folds")(result, whole, again, settings.validation.folds, step)
             result = replace(result, folds=folds)
+    except np.linalg.LinAlgError:
+        raise DalembertError(
+            f"{whole.source}: the equations of arm '{arm.name}' cannot be solved in double precision, because its parameters or "
+            "the torques differ by too many orders of magnitude; are its masses, lengths and gear ratios and the log in SI units?"
+        ) from None
     result = _with_findings(arm, result, others, reading)
     for sentence in result.warnings:
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one level for the decorator
     step("done", 1.0)
     return result
-
-
-@contextmanager
-def _solvable(arm: Arm, log: Log) -> Iterator[None]:
-    """Explain equations that double precision cannot solve."""
-    try:
-        yield
-    except np.linalg.LinAlgError:
-        raise DalembertError(
-            f"{log.source}: the equations of arm '{arm.name}' cannot be solved in double precision, because its parameters or the "
-            "torques differ by too many orders of magnitude; are its masses, lengths and gear ratios and the log in SI units?"
-        ) from None
 
 
 def fitted(
@@ -242,7 +230,6 @@ class _LogFit:
         self.lag = 0.0 if filtering.lag is None and self.method == "total" else filtering.lag
         self.ready, self.step = ready.earlier_torques(self.lag or 0.0), step
         self.rests = RestWeights.of(arm, self.ready, filtering.dead_zone, dry)
-        self.belief = belief_of(self.estimator)
 
     def problem(self, parameters: ParameterSet, loaded: KnownLoad | None = None) -> FitProblem:
         """The equations of a parameter set with their evidence; the lag of the torques is compensated."""
@@ -251,8 +238,8 @@ class _LogFit:
         evidence, lag = equations.gathered(base.rank, step=self.step), self.lag
         if lag is None:
             lag = torque_lag(base, evidence)
-            evidence, equations = evidence.with_lag(lag), equations.of(self.ready.earlier_torques(lag))
-        return FitProblem(base, equations, evidence, lag, self.lag is None, self.estimator, self.belief, loaded)
+            evidence, equations = replace(evidence, lag=lag), equations.of(self.ready.earlier_torques(lag))
+        return FitProblem(base, equations, evidence, lag, self.lag is None, self.estimator, loaded)
 
     def parameters(self, rotor: bool) -> tuple[ParameterSet, list[str]]:
         """The parameters of the model, with shapes of friction found from the log, and notes on them."""

@@ -268,6 +268,11 @@ class SelectionOptions:
         check(self)
 
 
+def is_consistent(estimator: EstimatorOptions) -> bool:
+    """Whether physically consistent parameters are requested."""
+    return bool(estimator.physical or estimator.prior is not None or estimator.bounds)
+
+
 def check_estimator(estimator: EstimatorOptions) -> None:
     """Reject contradictory options before a log is read."""
     method = estimator.method or "weighted"
@@ -281,8 +286,7 @@ def check_estimator(estimator: EstimatorOptions) -> None:
     for name in ("damping", "damped_to"):
         if method != "damped" and getattr(estimator, name) is not None:
             raise DalembertError(f"{name} applies to method='damped' only, and the method is '{method}'")
-    consistent = estimator.physical or estimator.prior is not None or estimator.bounds
-    if consistent and method in ("damped", "sequential", "total"):
+    if is_consistent(estimator) and method in ("damped", "sequential", "total"):
         raise DalembertError(
             f"physical=True solves weighted least squares and cannot be combined with method='{method}'"
         )

@@ -67,7 +67,13 @@ def with_sigmoid(
         return parameters.with_terms(at_every_joint(arm, Tanh, widths, np.zeros(arm.n))), []
     sharp = tuple((j, term) for j, term in parameters.further if not isinstance(term, Tanh))
     base = base_parameters(replace(parameters, terms=sharp))
-    widths, centres = turn_overs(LogEquations(base.joint_columns, ready, rests), step)
+    equations = LogEquations(base.joint_columns, ready, rests)  # with all columns except those of Coulomb friction
+    parts, weights = equations.columns.parts, np.where(equations.moving, 1.0, rests.factor)
+    widths, centres = np.zeros(arm.n), np.zeros(arm.n)
+    rows = np.concatenate([block.rows for block in equations], axis=1)
+    for j, part in enumerate(parts):
+        widths[j], centres[j] = _best(rows[part].T, ready, weights[:, j], j)
+        step("shape of friction", (j + 1) / arm.n)
     note = (
         f"Coulomb friction changes sign as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
         f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"
@@ -75,19 +81,8 @@ def with_sigmoid(
     return parameters.with_terms(at_every_joint(arm, Tanh, widths, centres)), [note]
 
 
-def turn_overs(equations: LogEquations, step: Progress) -> tuple[Array, Array]:
-    """(w, c) of every joint, (n,) each in rad/s; the equations have all columns except those of Coulomb friction."""
-    parts, weights = equations.columns.parts, np.where(equations.moving, 1.0, equations.rests.factor)
-    widths, centres = np.zeros(len(parts)), np.zeros(len(parts))
-    rows = np.concatenate([block.rows for block in equations], axis=1)
-    for j, part in enumerate(parts):
-        widths[j], centres[j] = _best(rows[part].T, equations.ready, weights[:, j], j)
-        step("shape of friction", (j + 1) / len(parts))
-    return widths, centres
-
-
 def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float, float]:
-    """(w, c) of joint j, whose columns without Coulomb friction at the kept samples are ``rows`` (M, b_j)."""
+    """(w, c) of joint j in rad/s, whose columns without Coulomb friction at the kept samples are ``rows`` (M, b_j)."""
     rows = weight[:, None] * rows
     size = np.linalg.norm(rows, axis=0)
     U, s, _ = np.linalg.svd(rows[:, size > 0] / size[size > 0], full_matrices=False)

@@ -7,29 +7,40 @@ part, transposed, is the column-major matrix that LAPACK needs, and a low-pass r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalembert.base.arrays import Array
+from dalembert.base.environment.cached_property import cached_property
 from dalembert.work.identification.fitting.parameter_set import ParameterSet, regressor_pieces
 from dalembert.work.identification.fitting.term_columns import JUMPING, States
 
 BLOCK = 4096  # samples per block of torques
 
 
-def parts_of(columns: Sequence[Array]) -> list[slice]:
-    """For each joint its rows, if the ``columns`` that act on each are stacked as rows."""
-    ends = np.cumsum([len(places) for places in columns]).tolist()
-    return [slice(end - len(places), end) for end, places in zip(ends, columns, strict=True)]
+class EquationColumns:
+    """Columns of the joints' equations: ``columns`` holds their numbers for each joint."""
+
+    columns: list[NDArray[np.intp]]
+
+    @cached_property
+    def parts(self) -> list[slice]:
+        """For each joint its rows in the result of :meth:`rows`."""
+        ends = np.cumsum([len(places) for places in self.columns]).tolist()
+        return [slice(end - len(places), end) for end, places in zip(ends, self.columns, strict=True)]
+
+    def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
+        """(columns of all joints, samples) for states (samples, n), with temperatures (°C) if columns depend on them."""
+        raise NotImplementedError
 
 
-class JointColumns:
+class JointColumns(EquationColumns):
     """The regressor columns that act on each joint, found at random states.
 
     columns  for each joint the positions, among those columns, of the ones that act on it; further columns may be zero
              almost everywhere and are included wherever they can act
-    parts    for each joint its rows in the result of :meth:`rows`
     averaged whether the states of :meth:`rows` are consecutive samples of a thinned log, see :class:`States`
     """
 
@@ -47,7 +58,6 @@ class JointColumns:
             if parameter.further:
                 seen[:, k] |= parameter.acts_on(at)
         self.columns = [np.flatnonzero(row) for row in seen[:, list(columns)]]
-        self.parts = parts_of(self.columns)
         counts = [len(places) for places in self.columns]
         indices = np.array(columns, np.intp)[np.concatenate(self.columns)]
         joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[indices]
@@ -57,24 +67,17 @@ class JointColumns:
         self._rows = np.flatnonzero(sources >= 0)  # columns computed by the kernel, and their positions
         self._width = len(parameters.arm.parameters)
         self._flat = (joints * self._width + sources)[self._rows]
-        self._joints = joints
-        self._more = [(int(row), int(joints[row]), int(indices[row])) for row in np.flatnonzero(sources < 0)]
+        self._others = np.flatnonzero(sources < 0).tolist()
+        self._wanted = [(int(indices[row]), int(joints[row])) for row in self._others]
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples) for states (samples, n), with temperatures (°C) if columns depend on them."""
         out = np.empty((self.parts[-1].stop, len(q)))
         for piece, Y in regressor_pieces(self.parameters.arm, q, qd, qdd):
             out[self._rows, piece] = Y.reshape(len(Y), -1).T[self._flat]
-        for row, torques in self._further(q, qd, qdd, temperature):
+        further = self.parameters.columns_at(self._wanted, q, qd, qdd, temperature, self.averaged)
+        for row, torques in zip(self._others, further, strict=True):
             out[row] = torques
         return out
-
-    def _further(self, q: Array, qd: Array, qdd: Array, temperature: Array | None) -> Iterator[tuple[int, Array]]:
-        """(row, values (samples,)) of the columns that the kernel does not compute."""
-        wanted = [(column, joint) for _, joint, column in self._more]
-        unit_torques = self.parameters.columns_at(wanted, q, qd, qdd, temperature, self.averaged)
-        for (row, _, _), torques in zip(self._more, unit_torques, strict=True):
-            yield row, torques
 
     def torque(self, values: Array, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
         """(samples, n) the torques with ``values`` of the columns."""
@@ -83,9 +86,10 @@ class JointColumns:
         of_kernel[self._flat % self._width] = values[places[self._rows]]  # columns that do not act on a joint are zero
         for piece, Y in regressor_pieces(arm, q, qd, qdd):
             out[piece] = (Y.reshape(-1, self._width) @ of_kernel).reshape(-1, arm.n)
-        for start in range(0, len(q) if self._more else 0, BLOCK):
+        for start in range(0, len(q) if self._wanted else 0, BLOCK):
             block = slice(start, min(start + BLOCK, len(q)))
             warm = None if temperature is None else temperature[block]
-            for row, torques in self._further(q[block], qd[block], qdd[block], warm):
-                out[block, self._joints[row]] += values[places[row]] * torques
+            further = self.parameters.columns_at(self._wanted, q[block], qd[block], qdd[block], warm, self.averaged)
+            for row, (_, joint), torques in zip(self._others, self._wanted, further, strict=True):
+                out[block, joint] += values[places[row]] * torques
         return out

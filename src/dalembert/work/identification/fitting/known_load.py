@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.base.arrays import Array, number
@@ -16,9 +15,9 @@ from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.robot.model.inertia import Inertia, ten_parameters
 from dalembert.robot.model.placement import Placement
-from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns
+from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.evidence import Evidence, LogEquations, RestWeights
-from dalembert.work.identification.fitting.joint_columns import parts_of
+from dalembert.work.identification.fitting.joint_columns import EquationColumns
 from dalembert.work.identification.fitting.parameter_set import WIDTH
 from dalembert.work.identification.fitting.physical_consistency import BASIS, ten_of
 from dalembert.work.logs.conditioning import Conditioned
@@ -73,16 +72,14 @@ def point_mass(mass: float, com: Array) -> Array:
     return np.array([mass, *(mass * com), *I[np.triu_indices(3)]])
 
 
-class LoadedColumns:
+class LoadedColumns(EquationColumns):
     """The columns of base parameters and, after them, those of a body at the tip, for every joint."""
 
     def __init__(self, base: BaseParameters) -> None:
         self.arm, self.own, self.load = base.parameters.arm, base.joint_columns, TipLoad(base.parameters.arm)
         self.columns = [np.append(columns, base.rank + np.arange(10)) for columns in self.own.columns]
-        self.parts = parts_of(self.columns)
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples)."""
         own, held = self.own.rows(q, qd, qdd, temperature), self.load.regressor(q, qd, qdd)
         return np.vstack([x for j, part in enumerate(self.own.parts) for x in (own[part], held[:, j].T)])
 
@@ -129,9 +126,3 @@ def gain_equations(base: BaseParameters, evidence: Evidence, loaded: KnownLoad, 
             parts.append(wide)
         out.append(np.asarray(np.linalg.qr(np.vstack(parts), mode="r")))
     return out
-
-
-def moments_shown(triangles: Sequence[Array], b: int) -> NDArray[np.intp]:
-    """Which first moments of the payload (of 0, 1, 2) the runs determine beside the arm's own parameters and the mass."""
-    whole = np.vstack([E[:, : b + 4] for E in triangles])
-    return np.array([k - b - 1 for k in observable_columns(whole) if k > b], dtype=np.intp)

@@ -17,8 +17,6 @@ from dalembert.base.environment.short_repr import record
 from dalembert.work.identification.fitting.evidence import Evidence, TriangularSystem, column_lengths
 from dalembert.work.logs.scipy_package import scipy
 
-FixedBy = Callable[..., tuple[int, ...]]  # (triangles, noise or None) → columns
-
 ROUNDS = 50  # of reweighting, maximum
 ENOUGH = 0.1  # minimum fraction of samples with a partner at a lag for its correlation to be estimated
 FEWEST = 5  # minimum number of independent samples that a joint's residual counts for
@@ -121,8 +119,8 @@ def least_squares(joints: Evidence, start: Array, fixed: tuple[int, ...], rounds
     return Estimate(values, noise, weights, covariance, fixed)
 
 
-def determined(joints: Evidence, start: Array, fixed_by: FixedBy, rounds: int) -> Estimate:
-    """Least squares, repeated without the parameters that are undetermined at its noise level."""
+def determined(joints: Evidence, start: Array, fixed_by: Callable[..., tuple[int, ...]], rounds: int) -> Estimate:
+    """Least squares, repeated without the parameters that are undetermined at its noise: ``fixed_by`` triangles and noise."""
     first = least_squares(joints, start, fixed_by(joints), rounds)
     return least_squares(joints, start, fixed_by(joints, first.noise), rounds)
 

@@ -15,13 +15,12 @@ from dalembert.base.environment.short_repr import record
 from dalembert.base.wording import some
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting import least_squares as lsq
-from dalembert.work.identification.fitting.base_parameters import BaseParameters, showing_states
+from dalembert.work.identification.fitting.base_parameters import BaseParameters, observable_columns, showing_states
 from dalembert.work.identification.fitting.covariance import BlockFit
-from dalembert.work.identification.fitting.energy_method import energy_evidence, energy_residuals
+from dalembert.work.identification.fitting.energy_method import energy_equations
 from dalembert.work.identification.fitting.evidence import Evidence, LogEquations
-from dalembert.work.identification.fitting.fit_options import EstimatorOptions
-from dalembert.work.identification.fitting.known_load import KnownLoad, gain_equations, moments_shown, point_mass
-from dalembert.work.identification.fitting.physical_consistency import Belief
+from dalembert.work.identification.fitting.fit_options import EstimatorOptions, is_consistent
+from dalembert.work.identification.fitting.known_load import KnownLoad, gain_equations, point_mass
 from dalembert.work.identification.fitting.result import correlation_times, make_run, relative
 from dalembert.work.logs.conditioning import Conditioned
 
@@ -39,7 +38,6 @@ class FitProblem:
 
     lag      delay of the torques behind the states (s), compensated in both
     lagging  whether it was estimated, so that its uncertainty counts
-    belief   the assumptions of a physically consistent fit
     loaded   a run with a known payload, for total least squares
     """
 
@@ -49,7 +47,6 @@ class FitProblem:
     lag: float
     lagging: bool
     estimator: EstimatorOptions
-    belief: Belief | None = None
     loaded: KnownLoad | None = None
 
     @property
@@ -65,7 +62,7 @@ class FitProblem:
     def fixed(self, evidence: Evidence, noise: Array | None = None) -> tuple[int, ...]:
         """The columns that some equations do not determine or, with ``noise`` (n,), determine so poorly that their errors
         exceed the measured torques."""
-        if noise is None or self.belief is not None:
+        if noise is None or is_consistent(self.estimator):
             return lsq.undetermined(evidence.together(), self.typical)
         size = float(np.sqrt(np.mean(self.ready.tau**2)))
         unit = evidence.together(1.0 / np.maximum(noise, 1e-12 * size))
@@ -156,18 +153,20 @@ def sequential(problem: FitProblem) -> MethodFit:
 
 def energy(problem: FitProblem) -> MethodFit:
     base, ready = problem.base, problem.ready
-    evidence = energy_evidence(base, ready)
+    E, e, t = energy_equations(base, ready)
+    evidence = Evidence.of_equations([E], [e])  # of a single joint on which every parameter acts
     estimate = lsq.determined(evidence, base.values, problem.fixed, 0)
     free = base.rank - len(estimate.fixed)
     periods = round(evidence.together().rows * ready.every / ready.rate * ready.cutoff)
     doubts = []
-    if periods < PERIODS * free and problem.belief is None:
+    if periods < PERIODS * free and not is_consistent(problem.estimator):
         doubts.append(
             f"{ready.log.source}: the log has at most {periods} independent energy balances for {free} parameters, and "
             f"method='energy' is inaccurate with fewer than {PERIODS * free:g}; log a longer motion without repetition, give a "
             "prior, or use method='weighted'"
         )
-    residuals = tuple(energy_residuals(base, ready, estimate.values))
+    gaps = np.flatnonzero(np.abs(np.diff(t)) > 1.5 * ready.every / ready.rate) + 1
+    residuals = tuple(np.split(e - E @ estimate.values, gaps))
     return MethodFit(estimate, replace(problem, evidence=evidence), warnings=tuple(doubts), residuals=residuals)
 
 
@@ -187,7 +186,9 @@ def total(problem: FitProblem) -> MethodFit:
     # the noise of the torques as logged, from the run without payload
     alone = least_squares(problem, lsq.ROUNDS).estimate
     times = correlation_times(make_run(base, alone.values, problem.ready), problem.equations.moving)
-    moments = np.zeros(0, int) if loaded.centred else moments_shown(triangles, b)
+    # the first moments of the payload that the runs determine beside the arm's own parameters and the mass
+    shown = [] if loaded.centred else observable_columns(np.vstack([E[:, : b + 4] for E in triangles]))
+    moments = np.array([k - b - 1 for k in shown if k > b], np.intp)
     start, ten, mass = np.append(alone.values, np.zeros(len(moments))), loaded.ten, float(loaded.ten[0])
     for _ in range(1 if loaded.centred else CENTRES):
         held = np.array([relative(E[:, b : b + 10] @ ten, E[:, b + 10 + j]) < SEEN for j, E in enumerate(triangles)])

@@ -1,4 +1,4 @@
-"""From options to their meaning: the terms and shared drives of a model, its parameters, and the assumptions about them."""
+"""From options to their meaning: the terms and shared drives of a model, and its parameters."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from dalembert.base.arrays import Array
 from dalembert.base.wording import nearest
 from dalembert.errors import DalembertError
 from dalembert.robot.terms import TERMS, Coulomb, Harmonic, Term, Viscous
-from dalembert.work.identification.fitting.fit_options import EstimatorOptions, ModelOptions
+from dalembert.work.identification.fitting.fit_options import ModelOptions
 from dalembert.work.identification.fitting.parameter_set import FRICTION, Drive, JointTerm, ParameterSet, kind_of
-from dalembert.work.identification.fitting.physical_consistency import Belief
 
 HEAT = "temperature"  # requests temperature-dependent friction among terms
 
@@ -59,16 +58,6 @@ def at_every_joint(arm: Arm, kind: Callable[..., Term], *shapes: Array) -> tuple
     """A term with zero coefficient at every joint of q, with the numbers of its shape, (n,) each."""
     terms = (kind(0.0, *numbers) for numbers in zip(*(shape.tolist() for shape in shapes), strict=True))
     return tuple(zip(arm.mechanism.actuated, terms, strict=True))
-
-
-def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...]:
-    """A counterbalance (spring, gas or hydraulic) on a joint: sin q, cos q, sin 2q, cos 2q of its own angle."""
-    terms: list[JointTerm] = []
-    for joint in _listed("balance", joints, "[2]"):
-        j = joint_index(arm, joint)
-        _check_turns(arm, j, "a counterbalance")
-        terms += [(arm.mechanism.actuated[j], Harmonic(order)) for order in (1.0, 2.0)]
-    return tuple(terms)
 
 
 def _check_turns(arm: Arm, j: int, what: str) -> None:
@@ -203,7 +192,12 @@ def parameter_set(
         arm, friction, two_sided, offset, rotor, drives=drives, heated=heated,
         mean_temperature=temperature if heated else None,
     )  # fmt: skip
-    balanced = balance_terms(arm, () if model.balance is None else model.balance)
+    balanced = list[JointTerm]()
+    for joint in _listed("balance", () if model.balance is None else model.balance, "[2]"):
+        j = joint_index(arm, joint)
+        _check_turns(arm, j, "a counterbalance")
+        # a spring, gas or hydraulics: sin q, cos q, sin 2q, cos 2q of the joint's own angle
+        balanced += [(arm.mechanism.actuated[j], Harmonic(order)) for order in (1.0, 2.0)]
     wanted = (*balanced, *terms)
     notes = _replaced(parameters, wanted)
     parameters = parameters.with_terms(wanted)
@@ -232,11 +226,3 @@ def _check_losses(parameters: ParameterSet) -> None:
                 f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which a log cannot distinguish; use one of them, as in "
                 f"terms={{'{joint.name}': ['{names[-1]}']}}"
             )
-
-
-def belief_of(estimator: EstimatorOptions) -> Belief | None:
-    """The assumptions of a physically consistent fit, if one is requested."""
-    if not (estimator.physical or estimator.prior is not None or estimator.bounds):
-        return None
-    deviation = 0.3 if estimator.prior_deviation is None else estimator.prior_deviation
-    return Belief(estimator.prior, deviation, estimator.prior_kind or "entropic", estimator.bounds)

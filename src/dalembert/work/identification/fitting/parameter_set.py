@@ -31,10 +31,10 @@ JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term that def
 
 PIECE = 128  # samples per block of the regressor: two thirds of a megabyte, which fits into the cache of a core
 FRICTION = ("viscous", "coulomb")
-LEVELS = {"Fs": (1.0, 1.0), "Fs+": (1.0, 0.0), "Fs-": (0.0, 1.0)}  # of Coulomb friction at positive and negative speed
-UNITS: dict[str, Term] = {"Fv": Viscous(1.0)} | {kind: Coulomb(*levels) for kind, levels in LEVELS.items()}
-# by kind: the friction term that changes with the temperature
-SLOPES: dict[str, Term] = {"FvT": Viscous(1.0), "FsT": Coulomb(1.0, 1.0)}
+UNITS: dict[str, Term] = {
+    "Fv": Viscous(1.0), "Fs": Coulomb(1.0, 1.0), "Fs+": Coulomb(1.0, 0.0), "Fs-": Coulomb(0.0, 1.0),
+}  # fmt: skip
+SLOPES = {"FvT": UNITS["Fv"], "FsT": UNITS["Fs"]}  # by kind: the friction term that changes with the temperature
 SLOPE_UNITS = {"FvT": "N m s/rad per K", "FsT": "N m per K"}  # at revolute joints
 
 
@@ -170,11 +170,6 @@ def one_each(term: Term) -> list[Term]:
     """For each coefficient of a term the term in which it is 1 and the others are 0, which need not be physical."""
     names = term.linear()
     return [replace(term, physical=False, **{x: float(x == name) for x in names}) for name in names]
-
-
-def units_of(term: Term) -> list[Term]:
-    """The laws of the parameters of a term: those of its coefficients; Coulomb friction has a single level."""
-    return [UNITS["Fs"]] if isinstance(term, Coulomb) else one_each(term)
 
 
 def kind_of(term: Term) -> tuple[object, ...]:

@@ -9,13 +9,12 @@ towards the boundary of the possible bodies, or through the squared distance of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.arm import Arm
 from dalembert.base.arrays import Array
 from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
@@ -23,6 +22,7 @@ from dalembert.mechanics.equations.regressor import INERTIAL
 from dalembert.robot.model.inertia import ten_parameters
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.cone_program import ROUGH, WANTED, ConeProgram
+from dalembert.work.identification.fitting.fit_options import EstimatorOptions
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
 
 INSIDE = 1e-6  # smallest eigenvalue of a link's pseudo-inertia, relative to its usual size
@@ -112,46 +112,31 @@ def _inertial(parameters: ParameterSet) -> list[int]:
     return [k for k, x in enumerate(parameters.members) if x.kind in (*INERTIAL, "Im") and x.joint >= 0]
 
 
-@dataclass(frozen=True)
-class Belief:
-    """What is assumed about the links besides the log.
-
-    prior      an arm whose parameters are the prior
-    deviation  the relative standard deviation of its links: 0.3 for thirty percent
-    kind       "entropic" or "euclidean"
-    bounds     regions that contain the mass of a link, by its name
-    """
-
-    prior: Arm | None = None
-    deviation: float = 0.3
-    kind: str = "entropic"
-    bounds: Mapping[str, Any] | None = None
-
-
 class ConsistentProblem:
     """The physically consistent parameters nearest to the estimate from a log: one cone program for any number of logs.
 
-    ``levels`` are the sizes of friction and other columns that are not inertias, which a prior limits. Of the base
-    parameters in ``undetermined``, which the log does not determine, those of friction keep the arm's value if there is no
-    prior. ``exact`` is for base parameters that are given (:meth:`exactly`).
+    The prior and the bounds are those of ``options``. ``levels`` are the sizes of friction and other columns that are not
+    inertias, which a prior limits. Of the base parameters in ``undetermined``, which the log does not determine, those of
+    friction keep the arm's value if there is no prior. ``exact`` is for base parameters that are given (:meth:`exactly`).
 
     The unknowns are the parameters divided by their usual sizes. With an entropic prior each link has 14 more: log det
     X ≥ Σ log D_ii for X ⪰ Z D⁻¹ Zᵀ, with Z a lower triangle with the diagonal D.
 
     >>> import dalembert as da
     >>> base = da.load("planar-2r").base_parameters()
-    >>> problem = ConsistentProblem(base, Belief())
+    >>> problem = ConsistentProblem(base, EstimatorOptions())
     >>> logs = [(1e3 * np.eye(base.rank), 1e3 * share * base.values) for share in (1.0, 1.1)]
     >>> [bool(np.abs(R @ base.K @ problem.solve(R, z)[0] - z).max() < 1e-3 * np.abs(z).max()) for R, z in logs]
     [True, True]
     """
 
     def __init__(
-        self, base: BaseParameters, belief: Belief, levels: Array | None = None, undetermined: Sequence[int] = (),
+        self, base: BaseParameters, options: EstimatorOptions, levels: Array | None = None, undetermined: Sequence[int] = (),
         exact: bool = False,
     ) -> None:  # fmt: skip
-        self.base, self.belief, self.notes = base, belief, list[str]()
-        parameters, prior = base.parameters, belief.prior
+        self.base, self.notes = base, list[str]()
+        self.deviation = 0.3 if options.prior_deviation is None else options.prior_deviation
+        parameters, prior = base.parameters, options.prior
         p, start, size = parameters.size, parameters.values, scales(parameters)
         loose = sorted(set(range(p)) - set(_inertial(parameters)))
         if levels is not None:
@@ -159,7 +144,7 @@ class ConsistentProblem:
         self.size, self.links = size, links_of(parameters)
         values = start if prior is None else replace(parameters, arm=prior, terms=parameters.further).values
         believed = map(entries, self.links.own(values))
-        self._entropic = prior is not None and belief.kind == "entropic" and not exact
+        self._entropic = prior is not None and options.prior_kind != "euclidean" and not exact
         names = self.links.names
         beside = [self._prior(J0, name) if self._entropic else None for J0, name in zip(believed, names, strict=True)]
         self.program = ConeProgram(p + 14 * sum(axes is not None for axes in beside))
@@ -171,16 +156,17 @@ class ConsistentProblem:
         self.program.not_negative(unit[at], np.zeros(len(at)))
         unseen = [base.independent[k] for k in undetermined if base.independent[k] in loose and prior is None]
         self.program.zero(unit[unseen], start[unseen] / size[unseen])
-        own, first = self.links.own(start), p
-        for i, axes in enumerate(beside):
-            # J in the axes in which the arm's own link is the unit matrix
-            inner = _unit_axes(_thick(_reference(parameters, own[i])))
+        first, masses = p, [float(body.inertia.mass) for body in parameters.arm.mechanism.tree.bodies]
+        typical = max(float(np.mean(masses)), 1e-3) * np.diag([0.01, 0.01, 0.01, 1.0])
+        for i, (own, axes) in enumerate(zip(self.links.own(start), beside, strict=True)):
+            # J in the axes in which the arm's own link is the unit matrix, or a typical body if the link has no mass
+            inner = _unit_axes(_thick(entries(own) if own[0] > 0 else typical))
             units, constant = self._pseudo_inertia(i, inner)
             self.program.semidefinite(units, constant - INSIDE * np.eye(4))
             if axes is not None:
                 self._diverge(*self._pseudo_inertia(i, axes), first)
                 first += 14
-        self._bound(belief.bounds or {})
+        self._bound(options.bounds or {})
         if exact:
             self._pull(range(p), start, size)
         elif not (self.program.weights.any() or self.program.slope.any()):
@@ -200,7 +186,7 @@ class ConsistentProblem:
         if self._entropic:
             for coefficients, own in zip(self.links.coefficients, self.links.own(phi), strict=True):
                 turned = np.linalg.pinv(entries(own), rcond=1e-12, hermitian=True) @ BASIS
-                curved = np.einsum("aij,bji->ab", turned, turned) / self.belief.deviation**2
+                curved = np.einsum("aij,bji->ab", turned, turned) / self.deviation**2
                 curvature += coefficients.T @ curved @ coefficients
         return phi, curvature, notes
 
@@ -233,7 +219,7 @@ class ConsistentProblem:
     def _believe(self, values: Array, loose: list[int]) -> None:
         """The quadratic terms of a prior: all inertias (euclidean) or rotors alone, and columns without a prior of
         their own."""
-        parameters, deviation = self.base.parameters, self.belief.deviation
+        parameters, deviation = self.base.parameters, self.deviation
         if self._entropic:
             rotors = [k for k, x in enumerate(parameters.members) if x.kind == "Im" and values[k] > 0]
             self._pull(rotors, values, deviation * values)
@@ -261,7 +247,7 @@ class ConsistentProblem:
 
     def _diverge(self, units: Array, constant: Array, first: int) -> None:
         """(tr X − log det X) / deviation² of a link's pseudo-inertia X relative to the prior's."""
-        weight = 1.0 / self.belief.deviation**2
+        weight = 1.0 / self.deviation**2
         self.program.slope += weight * np.trace(units, axis1=1, axis2=2)
         wide, fixed = np.zeros((len(units), 8, 8)), np.zeros((8, 8))
         wide[:, :4, :4], fixed[:4, :4] = units, constant
@@ -303,14 +289,6 @@ def signed(base: BaseParameters, exact: bool = False) -> list[int]:
 def _unit_axes(J: Array) -> Array:
     """L⁻¹ with J = L Lᵀ."""
     return np.asarray(np.linalg.inv(np.linalg.cholesky(J)), dtype=np.float64)
-
-
-def _reference(parameters: ParameterSet, own: Array) -> Array:
-    """J of the arm's own link, or of a typical body if the link has no mass."""
-    if own[0] > 0:
-        return entries(own)
-    usual = max(float(np.mean([float(body.inertia.mass) for body in parameters.arm.mechanism.tree.bodies])), 1e-3)
-    return usual * np.diag([0.01, 0.01, 0.01, 1.0])
 
 
 def _thick(J: Array) -> Array:

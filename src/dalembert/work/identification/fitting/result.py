@@ -301,7 +301,14 @@ class Identification:
         whole = self._read(log, torque_needed=False, **reading)
         for sentence in self._without_temperature(whole):
             warnings.warn(sentence, stacklevel=2)
-        return np.concatenate([self._predicted(part) for part in whole.separate])
+        predicted = []
+        for part in whole.separate:
+            tau, moved = self._at_samples(part)
+            motion = dict(zip(("q", "qd", "qdd"), map(np.concatenate, zip(*moved, strict=True)), strict=False))
+            for sentence in leaves_range(self.before, part.source, motion, self.run.motion):
+                warnings.warn(sentence, IdentificationWarning, stacklevel=2)
+            predicted.append(tau)
+        return np.concatenate(predicted)
 
     def _without_temperature(self, log: Log) -> list[str]:
         """One sentence for each run that lacks the temperature on which the friction depends."""
@@ -313,14 +320,6 @@ class Identification:
             for part in log.separate
             if part.temperature is None
         ]
-
-    def _predicted(self, whole: Log) -> Array:
-        """The torques at every row of one run, with a warning if it leaves the range of the motion of the fit."""
-        tau, moved = self._at_samples(whole)
-        motion = dict(zip(("q", "qd", "qdd"), map(np.concatenate, zip(*moved, strict=True)), strict=False))
-        for sentence in leaves_range(self.before, whole.source, motion, self.run.motion):
-            warnings.warn(sentence, IdentificationWarning, stacklevel=3)
-        return tau
 
     def _at_samples(self, whole: Log) -> tuple[Array, list[tuple[Array, Array, Array]]]:
         """The torques at every row of one run, or of several runs in one file, and the states of its stretches."""

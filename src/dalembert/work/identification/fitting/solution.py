@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ from dalembert.work.identification.fitting import least_squares as lsq
 from dalembert.work.identification.fitting.base_parameters import BaseParameters
 from dalembert.work.identification.fitting.covariance import BlockFit
 from dalembert.work.identification.fitting.evidence import Evidence, column_lengths
+from dalembert.work.identification.fitting.fit_options import EstimatorOptions, is_consistent
 from dalembert.work.identification.fitting.methods import (
     FitProblem,
     MethodFit,
@@ -26,7 +27,7 @@ from dalembert.work.identification.fitting.methods import (
     sequential,
     total,
 )
-from dalembert.work.identification.fitting.physical_consistency import Belief, ConsistentProblem
+from dalembert.work.identification.fitting.physical_consistency import ConsistentProblem
 from dalembert.work.identification.fitting.result import Identification, correlation_times, make_run
 from dalembert.work.identification.fitting.robust import robust
 
@@ -36,37 +37,30 @@ LARGE = 0.2  # fraction of a joint's squared residual that a drift must explain
 NAMED = 3  # largest number of joints with a drift that are named
 
 
-@dataclass(frozen=True)
-class EstimationMethod:
-    """A method: its function, and the source of its covariance.
-
-    covariance  "jackknife": fits that leave out blocks of time; "formula": for stationary residuals, with their
-                correlation times; "inflated": that of the estimate, multiplied by them; "own": that of the estimate
-    """
-
-    estimate: Callable[[FitProblem], MethodFit]
-    covariance: str
-
-
-METHODS = {
-    "ordinary": EstimationMethod(partial(least_squares, rounds=0), "jackknife"),
-    "weighted": EstimationMethod(partial(least_squares, rounds=1), "jackknife"),
-    "reweighted": EstimationMethod(partial(least_squares, rounds=lsq.ROUNDS), "jackknife"),
-    "robust": EstimationMethod(robust, "formula"),
-    "energy": EstimationMethod(energy, "formula"),
-    "damped": EstimationMethod(damped, "inflated"),
-    "sequential": EstimationMethod(sequential, "inflated"),
-    "total": EstimationMethod(total, "own"),
+# the function of each method and the source of its covariance, "jackknife": fits that leave out blocks of time; "formula":
+# for stationary residuals, with their correlation times; "inflated": that of the estimate, multiplied by them; "own": that of it
+METHODS: dict[str, tuple[Callable[[FitProblem], MethodFit], str]] = {
+    "ordinary": (partial(least_squares, rounds=0), "jackknife"),
+    "weighted": (partial(least_squares, rounds=1), "jackknife"),
+    "reweighted": (partial(least_squares, rounds=lsq.ROUNDS), "jackknife"),
+    "robust": (robust, "formula"),
+    "energy": (energy, "formula"),
+    "damped": (damped, "inflated"),
+    "sequential": (sequential, "inflated"),
+    "total": (total, "own"),
 }
 
 
 def solution(problem: FitProblem, name: str, step: Progress) -> Identification:
-    """The parameters by a method; with a belief, physically consistent ones."""
-    base, ready, belief, method = problem.base, problem.ready, problem.belief, METHODS[name]
-    fit = method.estimate(problem)
+    """The parameters by a method, physically consistent if the options of the estimator request that."""
+    base, ready, (method, errors) = problem.base, problem.ready, METHODS[name]
+    fit, consistent = method(problem), is_consistent(problem.estimator)
     estimate, equations, evidence = fit.estimate, fit.problem.equations, fit.problem.evidence
     values = estimate.values
-    notes = [*_lag_note(problem), *estimate.notes]
+    notes = [*estimate.notes]
+    if problem.lagging and 1e3 * abs(problem.lag) >= TOLD_LAG:
+        late = f"{1e3 * abs(problem.lag):.2g} ms {'later' if problem.lag > 0 else 'earlier'}"
+        notes.insert(0, f"the torques are {late} than the positions, which was corrected")
     step("residuals", 0.0)
     run = make_run(base, values, equations.ready, fit.gains, predicted=equations.predicted(values))
     moving = equations.moving
@@ -77,26 +71,26 @@ def solution(problem: FitProblem, name: str, step: Progress) -> Identification:
         worth = np.array([lsq.correlation_time(fit.residuals)])
     full, blocks, formula = None, None, None
     covariance = estimate.covariance
-    if belief is not None:
+    if consistent:
         step("semidefinite program", 0.0)
         sizes = levels(base, ready)
-        values, full, covariance, remarks = _physical(base, evidence, estimate, worth, belief, sizes)
+        values, full, covariance, remarks = _physical(base, evidence, estimate, worth, problem.estimator, sizes)
         notes += remarks
-    elif method.covariance == "inflated":
+    elif errors == "inflated":
         covariance = covariance * float(np.max(times))
-    elif method.covariance != "own":
+    elif errors != "own":
         _, covariance = lsq.spread(evidence, values, estimate.weights, estimate.fixed, times=worth)
-        if method.covariance == "jackknife":
+        if errors == "jackknife":
             memory = float(np.median(times)) * evidence.count / max(ready.count, 1)
             blocks = BlockFit(evidence, estimate.weights, values, estimate.fixed, problem.lagging, memory)
             formula, covariance = covariance, blocks.jackknife()
-    if belief is not None or equations.ready is not ready:
+    if consistent or equations.ready is not ready:
         run = make_run(base, values, ready, fit.gains, predicted=problem.equations.predicted(values))
-    unknown = () if belief is not None else estimate.fixed
+    unknown = () if consistent else estimate.fixed
     free = [k for k in range(base.rank) if k not in estimate.fixed]
     weighted = evidence.together(1.0 / lsq.above_zero(estimate.noise)).R[:, free]
     result = Identification(
-        before=base.parameters.arm, base=base, method=name, physical=belief is not None, parameters=values,
+        before=base.parameters.arm, base=base, method=name, physical=consistent, parameters=values,
         covariance=covariance, found_full=full, condition=_condition(evidence.together().R[:, free]),
         scaled_condition=_condition(weighted / column_lengths(weighted)), noise=noise, correlation=times,
         essential=tuple(base.names[k] for k in lsq.essential(values, covariance, unknown)),
@@ -107,28 +101,26 @@ def solution(problem: FitProblem, name: str, step: Progress) -> Identification:
     return replace(result, warnings=(*fit.warnings, *_doubts(result, estimate.fixed, problem.typical)))
 
 
-def _lag_note(problem: FitProblem) -> list[str]:
-    lag = problem.lag
-    if not problem.lagging or 1e3 * abs(lag) < TOLD_LAG:
-        return []
-    word = "later" if lag > 0 else "earlier"
-    return [f"the torques are {1e3 * abs(lag):.2g} ms {word} than the positions, which was corrected"]
-
-
 def _physical(
-    base: BaseParameters, evidence: Evidence, estimate: lsq.Estimate, times: Array, belief: Belief, sizes: Array
+    base: BaseParameters,
+    evidence: Evidence,
+    estimate: lsq.Estimate,
+    times: Array,
+    options: EstimatorOptions,
+    sizes: Array,
 ) -> tuple[Array, Array, Array, list[str]]:
     """(π_b, φ, covariance of π_b, notes) of a physically consistent fit that accounts for autocorrelated residuals."""
-    prior = belief.prior
+    prior = options.prior
     if prior is not None and (prior.n != base.parameters.arm.n):
         raise DalembertError(
             f"the prior '{prior.name}' has {prior.n} joints, and the arm has {base.parameters.arm.n}; give a prior for the same arm"
         )
     whole = evidence.together(1.0 / (lsq.above_zero(estimate.noise) * np.sqrt(times)))
-    phi, curvature, notes = ConsistentProblem(base, belief, sizes, estimate.fixed).solve(whole.R, whole.z)
+    problem = ConsistentProblem(base, options, sizes, estimate.fixed)
+    phi, curvature, notes = problem.solve(whole.R, whole.z)
     if prior is not None:
         notes.append(
-            f"the inertias of '{prior.name}' are a prior ({belief.kind}, {100 * belief.deviation:g} %), and its friction is limited by the "
+            f"the inertias of '{prior.name}' are a prior ({options.prior_kind or 'entropic'}, {100 * problem.deviation:g} %), and its friction is limited by the "
             "size of the measured torques"
         )
     RK = whole.R @ base.K

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,15 +29,11 @@ class Samples(np.ndarray):
         return np.arctan2(y, self)
 
 
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *others: function(self, *others)
-
-
 for _name, _function in {
     "sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh, "sign": np.sign,
     "asin": np.arcsin, "acos": np.arccos, "atan2": np.arctan2,
 }.items():  # fmt: skip
-    setattr(Samples, _name, _method(_function))
+    setattr(Samples, _name, lambda self, *others, function=_function: function(self, *others))
 
 
 JUMPING = (Coulomb, Stribeck, LoadFriction, GearLoss)  # laws that jump with the sign of the velocity

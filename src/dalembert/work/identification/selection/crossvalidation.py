@@ -120,19 +120,15 @@ class CrossValidation:
         """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over all parts and joints."""
         return float(np.sqrt(errors.sum() / max(sum(self.torques.tolist()), 1e-300)))
 
-    def in_units_of(self, errors: Array) -> None:
-        """Express errors in units of these from now on, none below the rounding errors of the torques."""
-        floor = NOISELESS * self.torques + 1e-300
-        self.usual = np.maximum(errors.sum(axis=1), floor) / np.maximum(self.rows.sum(axis=1), 1.0)
-
 
 def weighted_study(evidence: Evidence, start: Array, columns: NDArray[np.intp]) -> CrossValidation:
     """The cross-validation with every joint weighted by the noise that remains after fitting some columns to all parts,
-    and errors in units of those with these columns."""
+    and errors in units of those with these columns, none below the rounding errors of the torques."""
     cv = CrossValidation(evidence, start)
     for _ in range(2):
         cv = CrossValidation(evidence, start, 1.0 / cv.noise(cv.fit(columns)))
-    cv.in_units_of(cv.errors([columns])[0])
+    errors, floor = cv.errors([columns])[0], NOISELESS * cv.torques + 1e-300
+    cv.usual = np.maximum(errors.sum(axis=1), floor) / np.maximum(cv.rows.sum(axis=1), 1.0)
     return cv
 
 

@@ -1,12 +1,12 @@
-"""Choice of the estimator by cross-validation: variants of least squares, and physically consistent links with or
-without a prior.
+"""The whole selection, which pins the options that the user left open, and its last step, the choice of the estimator:
+variants of least squares, and physically consistent links with or without a prior.
 
 Every candidate computes π from the evidence of all parts but one and is evaluated on that part, as the laws are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,11 +19,11 @@ from dalembert.base.environment.short_repr import record
 from dalembert.errors import DalembertError
 from dalembert.work.identification.fitting.base_parameters import base_parameters
 from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
-from dalembert.work.identification.fitting.fit_options import EstimatorOptions
+from dalembert.work.identification.fitting.fit_options import AskedSettings, EstimatorOptions
 from dalembert.work.identification.fitting.methods import levels
-from dalembert.work.identification.fitting.model_parameters import belief_of
+from dalembert.work.identification.fitting.model_parameters import parameter_set
 from dalembert.work.identification.fitting.parameter_set import ParameterSet
-from dalembert.work.identification.fitting.physical_consistency import Belief, ConsistentProblem
+from dalembert.work.identification.fitting.physical_consistency import ConsistentProblem
 from dalembert.work.identification.fitting.result import correlation_times, make_run
 from dalembert.work.identification.fitting.robust import CORNER, robust_scale, row_weights
 from dalembert.work.identification.selection.crossvalidation import (
@@ -32,9 +32,9 @@ from dalembert.work.identification.selection.crossvalidation import (
     regularised,
     weighted_study,
 )
-from dalembert.work.identification.selection.model_search import DEVIATIONS, has_inertias
-from dalembert.work.identification.selection.selection_result import Trial
-from dalembert.work.identification.selection.time_blocks import TimeBlocks
+from dalembert.work.identification.selection.model_search import DEVIATIONS, Selector, has_inertias
+from dalembert.work.identification.selection.selection_result import Selection, Trial
+from dalembert.work.identification.selection.time_blocks import TimeBlocks, time_blocks
 from dalembert.work.logs.conditioning import Conditioned
 
 UNSEEN = 1e-12  # of the largest eigenvalue: smaller ones are rounding errors
@@ -106,10 +106,11 @@ class EstimatorStudy:
             words = f"physically consistent links with the arm's own as a prior ({100 * deviation:g} %)"
             consistent[words] = replace(possible, prior=arm, prior_deviation=deviation)
         for words, options in consistent.items():
-            problem = ConsistentProblem(self.base, belief_of(options) or Belief(), sizes)
+            problem = ConsistentProblem(self.base, options, sizes)
 
             def solve(N: Array, problem: ConsistentProblem = problem) -> Array:
-                return problem.base_values(*_triangle(N))
+                root, V, d = _spectrum(N[:-1, :-1])  # (R, z) with RᵀR = YᵀY and Rᵀz = Yᵀτ
+                return problem.base_values(root[:, None] * V.T * d, (V.T @ (N[:-1, -1] / d)) / root)
 
             out.append(Estimator(words, options, correlated, solve))
         if (robust := self._robust()) is not None:
@@ -160,9 +161,7 @@ class EstimatorStudy:
                 continue
             left = self._left(estimator) if k else first
             tried.append(ScoredEstimator(estimator, self.cv.relative(left), self._score(left, first)))
-            if (
-                estimator.options.prior is not None
-            ):  # one that is worse than a weaker one ends the search for stronger ones
+            if estimator.options.prior is not None:  # stronger ones are tried until one is worse than a weaker one
                 weaker = bool(tried[-1].scores.mean() <= tried[-2].scores.mean())
         won = self._preferred(tried)
         self.error = won.error
@@ -193,15 +192,42 @@ class EstimatorStudy:
         return near[0]
 
 
-def _triangle(N: Array) -> tuple[Array, Array]:
-    """(R, z) with RᵀR = YᵀY and Rᵀz = Yᵀτ, from eigenvectors with columns of length one."""
-    root, V, d = _spectrum(N[:-1, :-1])
-    return root[:, None] * V.T * d, (V.T @ (N[:-1, -1] / d)) / root
-
-
 def _spectrum(A: Array) -> tuple[Array, Array, Array]:
     """(s (k,), V (p, k), d (p,)) with A = D V S² Vᵀ D and D the lengths of the columns; without rounding errors in S."""
     d = np.sqrt(np.maximum(np.diag(A), 1e-300))
     values, V = np.linalg.eigh(A / d[:, None] / d)
     seen = values > UNSEEN * values[-1]
     return np.sqrt(values[seen]), V[:, seen], d
+
+
+def choose(
+    arm: Arm, ready: Conditioned, settings: AskedSettings, rotor: bool, first: Mapping[str, float], step: Progress
+) -> tuple[AskedSettings, Selection, list[str]]:
+    """The settings with all open choices made, the trials, and notes.
+
+    first  values of base parameters from a first fit, by name
+    """
+    assert settings.selection is not None
+    open_, selection = settings.open, settings.selection
+    blocks = time_blocks(ready, selection.blocks)
+    selector = Selector(arm, ready, blocks, settings, rotor, first, step)
+    laws, trials, plain = selector.run()
+    model, estimator = selector.options(laws), settings.estimator
+    filtering = replace(settings.filtering, cutoff=ready.cutoff)
+    fixed = replace(model, sigmoid=None, stribeck=None)  # ideal Coulomb friction in place of shapes to be fitted
+    parameters, _ = parameter_set(arm, fixed, rotor, ready.log.mean_temperature)
+    study = EstimatorStudy(parameters, ready, blocks, selection.standard_errors)
+    if "estimator" in open_:
+        estimator, more = study.choose(study.estimators(arm), step)
+        trials += more
+    pinned = replace(settings, model=model, filtering=filtering, estimator=estimator, selection=None)
+    drives = tuple((v.drive.i + 1, v.drive.j + 1, v.drive.ratio) for v in laws.values() if v.drive is not None)
+    structure = {
+        name: tuple(family for (k, family), variant in laws.items() if k == j and variant.drive is None)
+        for j, name in enumerate(arm.joint_names)
+    }
+    outcome = Selection(
+        open_, structure, drives, tuple(trials), blocks.parts, ready.cutoff, plain, study.error, model, filtering,
+        estimator, selection.standard_errors,
+    )  # fmt: skip
+    return pinned, outcome, blocks.extrapolated(arm, ready)

@@ -27,7 +27,7 @@ from dalembert.robot.terms import (
     Term,
     Viscous,
 )
-from dalembert.work.identification.fitting.parameter_set import SLOPES, Drive, Parameter, own_terms, units_of
+from dalembert.work.identification.fitting.parameter_set import SLOPES, UNITS, Drive, Parameter, one_each, own_terms
 from dalembert.work.identification.fitting.term_columns import States
 
 # of a joint's largest speed: widths of gradual Coulomb friction
@@ -104,7 +104,8 @@ class Candidates:
         }
 
     def _placed(self, j: int, variant: LawVariant) -> LawVariant:
-        laws = [(unit, False) for term in variant.terms for unit in units_of(term)]
+        single = (UNITS["Fs"],)  # Coulomb friction has a single level
+        laws = [(x, False) for term in variant.terms for x in (single if isinstance(term, Coulomb) else one_each(term))]
         laws += [(unit, True) for unit in SLOPES.values() if variant.heated]
         columns = []
         for law in laws:

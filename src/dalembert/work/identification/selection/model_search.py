@@ -30,7 +30,7 @@ from dalembert.robot.terms import Offset
 from dalembert.work.identification.fitting.base_parameters import BaseParameters, base_parameters
 from dalembert.work.identification.fitting.evidence import LogEquations, RestWeights
 from dalembert.work.identification.fitting.fit_options import AskedSettings, ModelOptions
-from dalembert.work.identification.fitting.joint_columns import parts_of
+from dalembert.work.identification.fitting.joint_columns import EquationColumns
 from dalembert.work.identification.fitting.model_parameters import parameter_set, pattern_of
 from dalembert.work.identification.fitting.parameter_set import FRICTION
 from dalembert.work.identification.fitting.physical_consistency import scales
@@ -86,7 +86,7 @@ class Better(NamedTuple):
     model: ScoredModel
 
 
-class CandidateColumns:
+class CandidateColumns(EquationColumns):
     """The columns of every joint's equations: shared base parameters, and all candidates.
 
     first  (b,) values of the shared parameters, which define the load of load-dependent laws
@@ -97,10 +97,8 @@ class CandidateColumns:
         self.shared, self.candidates, self.first, self.usual = shared.joint_columns, candidates, first, usual
         own = (np.array(candidates.columns_at(j), np.intp) for j in range(candidates.arm.n))
         self.columns = [np.append(x, more) for x, more in zip(self.shared.columns, own, strict=True)]
-        self.parts = parts_of(self.columns)
 
     def rows(self, q: Array, qd: Array, qdd: Array, temperature: Array | None = None) -> Array:
-        """(columns of all joints, samples)."""
         rows = self.shared.rows(q, qd, qdd, temperature)
         common = [rows[part] for part in self.shared.parts]
         loads = {j: self.first[x] @ own for j, (x, own) in enumerate(zip(self.shared.columns, common, strict=True))}
@@ -217,7 +215,10 @@ class Selector:
                 if len(new) < 2:
                     continue
                 after = self.scored(reduce(self.extended, new, laws))
-                trials |= {x.key: self._shared_trial(before, after, x) for x in new if x.key in after.laws}
+                for x in (x for x in new if x.key in after.laws):  # what a joint gains when all have a law
+                    own, now = (self.cv.rates(model.errors)[x.joint] / self.arm.n for model in (before, after))
+                    more = len(after.laws[x.key].columns)
+                    trials[x.key] = self._trial(before, after, x, *difference(own, now, self.cv.parts), more)
                 gain, spread = self.gain(before, after)
                 if gain > max(self.errors_needed * spread, SHARED_WORTH * float(before.scores.mean())):
                     better.append(after)
@@ -227,12 +228,6 @@ class Selector:
             near = (model.laws for model in better if self.near(model, best))
             laws = self.without(min(near, key=lambda laws: len(self.columns_of(laws))))
         return laws, trials
-
-    def _shared_trial(self, before: ScoredModel, after: ScoredModel, family: Family) -> Trial:
-        """The gain of a joint when all have a law."""
-        own, new = (self.cv.rates(model.errors)[family.joint] / self.arm.n for model in (before, after))
-        gain, spread = difference(own, new, self.cv.parts)
-        return self._trial(before, after, family, gain, spread, len(after.laws[family.key].columns))
 
     def _trial(
         self, before: ScoredModel, after: ScoredModel, family: Family, gain: float, spread: float, more: int

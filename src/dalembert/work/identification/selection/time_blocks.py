@@ -40,20 +40,14 @@ class TimeBlocks:
     parts: int
     by_runs: bool
 
-    @property
-    def part(self) -> NDArray[np.intp]:
-        """(M,) the part of every kept sample, −1 near another one."""
-        return np.where(self.labels < 0, -1, self.labels // PIECES)
-
     def extrapolated(self, arm: Arm, ready: Conditioned) -> list[str]:
         """A sentence if some parts leave the range of the motion of the others, so that their errors are those of
         extrapolation."""
-        motion = {name: ready.at_kept(name) for name in ("q", "qd")}
-        outside = []
+        motion, outside = {name: ready.at_kept(name) for name in ("q", "qd")}, []
+        part = np.where(self.labels < 0, -1, self.labels // PIECES)
         for k in range(self.parts):
             mine, others = (
-                {name: x[use] for name, x in motion.items()}
-                for use in (self.part == k, (self.part != k) & (self.part >= 0))
+                {name: x[use] for name, x in motion.items()} for use in (part == k, (part != k) & (part >= 0))
             )
             if len(mine["q"]) and leaves_range(arm, "", mine, others):
                 outside.append(str(k + 1))

@@ -61,7 +61,9 @@ def garbage_in(t: Array, columns: Mapping[str, Array]) -> Garbage | None:
     value, group, column = max(
         [(float(size.max()), group, int(np.argmax(size))) for group, size in sizes.items()], default=worst
     )
-    return Garbage(_grown(rows, tiny), group, column, value)
+    doubtful = rows | tiny
+    stretch = np.cumsum(np.diff(doubtful, prepend=False))  # adjacent rows with tiny values are garbage too
+    return Garbage(doubtful & np.isin(stretch, stretch[rows]), group, column, value)
 
 
 def impossible(values: Array) -> Rows:
@@ -95,14 +97,3 @@ def _lonely(t: Array) -> Rows:
     away = np.abs(t - middle) > AWAY * (high - low) + reach
     nothing = (np.abs(t) < TINY) & (np.abs(t - middle) > high - low + reach)
     return np.asarray(alone & np.isfinite(t) & (away | nothing))
-
-
-def _grown(rows: Rows, tiny: Rows) -> Rows:
-    """The rows, extended by adjacent rows with tiny values."""
-    grown = rows.copy()
-    for order in (slice(None), slice(None, None, -1)):  # forwards, then backwards: views of the same rows
-        ahead, small = grown[order], tiny[order]
-        for k in np.flatnonzero(small):
-            if k and ahead[k - 1]:
-                ahead[k] = True
-    return grown

@@ -43,11 +43,8 @@ def findings(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any])
 def _units_odd(arm: Arm, log: Log) -> list[str]:
     """Positions far beyond the joint limits: degrees, or motor angles."""
     goes, in_degrees = far_beyond(arm, log.source, log.q)
-    if not goes:
-        return []
-    if in_degrees:
-        return [f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg), or motor angles (motor_side)"]
-    return [f"{goes}, which looks like degrees (units) or motor angles (motor_side)"]
+    unit = ": units={'q': 'deg'} (--unit q=deg)," if in_degrees else " (units)"
+    return [f"{goes}, which looks like degrees{unit} or motor angles (motor_side)"] if goes else []
 
 
 def _spikes(arm: Arm, log: Log) -> list[str]:
