@@ -614,14 +614,14 @@ QUIETLY = (0, 130, -signal.SIGINT)  # it was done already; it stopped; the signa
 
 
 def interrupted(*command: str, after: float, again: float | None = None) -> tuple[int, str]:
-    """Run the command and press Ctrl-C so many seconds after Python has begun to load it; status and stderr."""
+    """Run the command and press Ctrl-C so many seconds after it has begun to load its own modules; status and stderr."""
     with subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "dalembert", *command],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stderr is not None
         seen = ""
-        while "dalembert.errors" not in seen:  # of Python's own beginning nothing can be caught
+        while "dalembert.views" not in seen:  # while Python and the package begin, nothing can be caught
             seen = process.stderr.readline()
             assert seen, "the command ended before it began"
         time.sleep(after)
